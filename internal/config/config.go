@@ -1,0 +1,155 @@
+// Package config owns the one file a user writes: its schema, strict loading, defaults and
+// descriptions. It must never read a working tree, the network or the environment: bytes come in.
+package config
+
+import (
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+// Config is .github/proctor.yml with every default filled in. Version is 1.
+type Config struct {
+	Version   int
+	Agent     Agent
+	Prompt    Prompt
+	Setup     []Command
+	Workspace Workspace
+	Gates     Gates
+	Prove     Prove
+	Review    Review
+	Stops     Stops
+	Budget    Budget
+	Trigger   Trigger
+	Policy    Policy
+	Sandbox   Sandbox
+	Publish   Publish
+	Fix       Fix
+}
+
+// Command is a line of shell ("npm test") or an argv list ([npm, test]) in the file; Argv always
+// holds what is executed: ["sh", "-c", line] for a line.
+type Command struct {
+	Line string // as written, for a line of shell
+	Argv []string
+}
+
+// Agent says which coding agent and how.
+type Agent struct {
+	Name     string
+	Model    string
+	Args     []string
+	Timeout  time.Duration
+	Prestart bool
+}
+
+// Prompt says what else the agent reads.
+type Prompt struct {
+	Anchors  []string // repository instruction files, read from the base commit
+	Comments string   // "writers" or "none"
+}
+
+// Workspace says what a worktree holds besides tracked files.
+type Workspace struct {
+	Carry      []string
+	Submodules bool
+	LFS        bool
+}
+
+// Gates are the commands whose exit codes decide.
+type Gates struct {
+	Iteration  Command
+	Acceptance Acceptance
+	Regression Command
+	Timeout    time.Duration
+	Stability  int
+}
+
+// Acceptance is the held-out gate. An empty Run means that there is none.
+type Acceptance struct {
+	Run            Command
+	Sealed         []string // globs of files the agent never sees
+	Attempts       int
+	Feedback       string // "none" or "count"
+	MustFailOnBase string // "auto", "always" or "never"
+}
+
+// Prove are extra proofs.
+type Prove struct {
+	TestsFailFirst string // "off", "warn" or "require"
+}
+
+// Review is the judge.
+type Review struct {
+	Enabled  bool
+	Model    string
+	Criteria []string
+	Command  Command
+}
+
+// Stops end a run.
+type Stops struct {
+	MaxTicks         int
+	MaxCost          money.USD
+	MaxDuration      time.Duration
+	NoProgressAfter  int
+	ReviewStallAfter int
+}
+
+// Budget bounds money beyond one run.
+type Budget struct {
+	PerIssue    money.USD
+	PerDay      money.USD
+	PerActorDay money.USD
+	Unpriced    string // "refuse" or "allow"
+}
+
+// Trigger says who may ask.
+type Trigger struct {
+	Label    string
+	Roles    []string
+	Bots     []int64 // account ids
+	Commands string  // prefix of comment commands
+	MaxOpen  int
+}
+
+// Policy is the patch policy.
+type Policy struct {
+	Protected     []string
+	Allow         []string
+	Deny          []string
+	HighRisk      []string
+	Max           Max
+	Secrets       string // "block" or "flag"
+	TestTampering string // "block", "flag" or "off"
+}
+
+// Max bounds a change.
+type Max struct {
+	Files     int
+	Lines     int
+	FileBytes int64
+}
+
+// Sandbox is the confinement asked for.
+type Sandbox struct {
+	Mode   string // "auto", "strict" or "off"
+	Egress []string
+}
+
+// Publish says what the result looks like on the forge.
+type Publish struct {
+	Branch    string // "proctor/issue-{number}"
+	Base      string // empty: the default branch
+	History   string // "ticks" or "squash"
+	Signing   string // "auto", "required" or "off"
+	Reviewers []string
+	Assignees []string
+	Labels    []string
+}
+
+// Fix bounds what the loop does about its own pull request.
+type Fix struct {
+	MaxRounds      int
+	OnCheckFailure bool
+}

@@ -1,0 +1,211 @@
+// Package evidence owns the run record and everything that is rendered from it. It must never
+// hold a prompt, a payload, sealed content or a secret, and no view may say more than the record.
+package evidence
+
+import (
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+// SchemaVersion of Record; a reader refuses a newer one by name.
+const SchemaVersion = 1
+
+// Record is proctor-run.json. Durations are in milliseconds, money in dollars, times in UTC RFC 3339.
+type Record struct {
+	Schema      int        `json:"schema"`
+	Tool        Tool       `json:"tool"`
+	Run         string     `json:"run"`
+	Resumed     []string   `json:"resumed,omitempty"` // earlier run ids, oldest first
+	Started     time.Time  `json:"started"`
+	Ended       time.Time  `json:"ended"`
+	Trigger     Trigger    `json:"trigger"`
+	Config      ConfigRef  `json:"config"`
+	Base        Commit     `json:"base"`
+	Head        *Commit    `json:"head,omitempty"` // the last good commit; on done the proved one
+	Branch      string     `json:"branch,omitempty"`
+	Agent       AgentRef   `json:"agent"`
+	Baseline    []Gate     `json:"baseline"` // tick 0
+	Ticks       []Tick     `json:"ticks"`
+	Calls       []Call     `json:"calls"`
+	Confinement []Enforced `json:"confinement"`
+	Removed     []Removal  `json:"removed"` // what the sanitiser took out of the issue
+	Risk        Risk       `json:"risk"`
+	Totals      Totals     `json:"totals"`
+	Terminal    string     `json:"terminal"`
+	ExitCode    int        `json:"exit_code"`
+	Reason      string     `json:"reason"` // one sentence
+	Next        string     `json:"next"`   // what a person does now
+	Published   *Published `json:"published,omitempty"`
+	Notes       []string   `json:"notes,omitempty"` // what was assumed or could not be done
+	DryRun      bool       `json:"dry_run,omitempty"`
+}
+
+// Tool is the program that wrote the record.
+type Tool struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+}
+
+// Trigger is who asked for what.
+type Trigger struct {
+	Forge    string `json:"forge"`
+	Kind     string `json:"kind"`
+	Event    string `json:"event,omitempty"`
+	Delivery string `json:"delivery,omitempty"`
+	Repo     string `json:"repository"`
+	Issue    int    `json:"issue,omitempty"`
+	IssueURL string `json:"issue_url,omitempty"`
+	Title    string `json:"title,omitempty"` // visible text only
+	Goal     string `json:"goal,omitempty"`
+	Snapshot string `json:"snapshot"` // hash of what was approved
+	Actor    string `json:"actor"`
+	ActorID  int64  `json:"actor_id,omitempty"`
+	Role     string `json:"role,omitempty"`
+}
+
+// ConfigRef says which configuration ruled.
+type ConfigRef struct {
+	Path   string `json:"path"` // empty: none in the repository, proposed by detect
+	Digest string `json:"digest"`
+}
+
+// Commit binds a commit and its tree.
+type Commit struct {
+	ID   string `json:"commit"`
+	Tree string `json:"tree"`
+}
+
+// AgentRef is the agent that ran.
+type AgentRef struct {
+	Name    string `json:"name"`
+	Model   string `json:"model,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Tick is one turn of the loop.
+type Tick struct {
+	N        int         `json:"tick"`
+	Started  time.Time   `json:"started"`
+	Millis   int64       `json:"ms"`
+	Agent    AgentCall   `json:"agent"`
+	Commit   *Commit     `json:"commit,omitempty"`
+	Files    []FileDelta `json:"files"` // base → this tick, at most 300
+	FilesCut int         `json:"files_cut,omitempty"`
+	Guard    []Finding   `json:"guard"`
+	Gates    []Gate      `json:"gates"` // iteration and regression in gate/
+	Review   *Review     `json:"review,omitempty"`
+	Proof    []Gate      `json:"proof"` // of the pristine checkout
+	CostUSD  money.USD   `json:"cost_usd"`
+	Verdict  string      `json:"verdict"` // one word, also the Proctor-Verdict trailer
+	Note     string      `json:"note,omitempty"`
+}
+
+// AgentCall is how the agent's call ended.
+type AgentCall struct {
+	Outcome   string    `json:"outcome"`
+	Detail    string    `json:"detail,omitempty"`
+	ExitCode  int       `json:"exit"`
+	Millis    int64     `json:"ms"`
+	Turns     int       `json:"turns,omitempty"`
+	Claimed   money.USD `json:"claimed_usd,omitempty"`
+	Survivors int       `json:"survivors,omitempty"`
+}
+
+// FileDelta is one changed path. Path is as git has it, made valid UTF-8 by quoting.
+type FileDelta struct {
+	Path    string `json:"path"`
+	Status  string `json:"status"` // A, M, D, T
+	OldMode string `json:"old_mode,omitempty"`
+	NewMode string `json:"new_mode,omitempty"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+	Risk    string `json:"risk,omitempty"`
+}
+
+// Finding of the guard or the judge.
+type Finding struct {
+	Rule   string `json:"rule"`
+	Level  string `json:"level"`
+	Path   string `json:"path,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// Gate is one gate run. Sealed gates have no Log.
+type Gate struct {
+	Class    string `json:"class"`
+	Name     string `json:"name"`
+	Command  string `json:"command"`
+	Where    string `json:"where"` // "base", "gate", "proof"
+	Status   string `json:"status"`
+	ExitCode int    `json:"exit"`
+	Millis   int64  `json:"ms"`
+	Digest   string `json:"output_digest"`
+	Bytes    int64  `json:"output_bytes"`
+	Log      string `json:"log,omitempty"` // file name beside the record, gzip
+	Detail   string `json:"detail,omitempty"`
+}
+
+// Review is the judge's verdict.
+type Review struct {
+	Approved bool      `json:"approved"`
+	Model    string    `json:"model"`
+	Cached   bool      `json:"cached"`
+	Findings []Finding `json:"findings"`
+}
+
+// Call is one model call, payload-free.
+type Call struct {
+	Tick       int       `json:"tick"`
+	Purpose    string    `json:"purpose"` // "agent" or "review"
+	Model      string    `json:"model"`
+	Status     int       `json:"status"`
+	Input      int64     `json:"input_tokens"`
+	Output     int64     `json:"output_tokens"`
+	CacheRead  int64     `json:"cache_read_tokens"`
+	CacheWrite int64     `json:"cache_write_tokens"`
+	CostUSD    money.USD `json:"cost_usd"`
+	Priced     string    `json:"priced"` // "usage", "reserved" (no usage came) or "free"
+	Millis     int64     `json:"ms"`
+}
+
+// Enforced is a line of what confinement did.
+type Enforced struct {
+	Name   string `json:"name"`
+	Active bool   `json:"active"`
+	Detail string `json:"detail"`
+}
+
+// Removal is a kind of hidden text that was taken out of the issue.
+type Removal struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	Where string `json:"where"` // "title", "body", "comment 12"
+}
+
+// Risk of the whole change.
+type Risk struct {
+	Level string   `json:"level"`
+	Why   []string `json:"why"`
+}
+
+// Totals reconcile with the ticks and calls (INV-54).
+type Totals struct {
+	Ticks   int       `json:"ticks"`
+	Calls   int       `json:"calls"`
+	CostUSD money.USD `json:"cost_usd"`
+	Millis  int64     `json:"ms"`
+	// IssueUSD is what this issue has cost over all its runs.
+	IssueUSD money.USD `json:"issue_usd"`
+}
+
+// Published is what stands on the forge.
+type Published struct {
+	Branch  string `json:"branch"`
+	Commit  string `json:"commit"`
+	Number  int    `json:"number"`
+	URL     string `json:"url"`
+	Draft   bool   `json:"draft"`
+	Updated bool   `json:"updated"` // an open one was updated instead of a new one opened
+}

@@ -1,0 +1,69 @@
+// Package sandbox owns processes that are not trusted: how they are confined, limited, and killed
+// with every descendant. It must never start anything with the harness's own environment.
+package sandbox
+
+import (
+	"io"
+	"time"
+)
+
+// Mode is what the user asked for.
+type Mode string
+
+// Modes. Auto confines as far as the machine can and says what it could not; Strict refuses to start
+// when anything is missing; Off confines nothing (limits and killing stay).
+const (
+	Auto   Mode = "auto"
+	Strict Mode = "strict"
+	Off    Mode = "off"
+)
+
+// Policy is what one process tree may reach. Everything that is not listed is refused, but for the
+// system's own read-only places (/usr, /lib*, /bin, /sbin, /etc without secrets, /proc of its own, /dev basics).
+type Policy struct {
+	Mode         Mode
+	ReadWrite    []string // directories, made by the caller
+	ReadOnly     []string // further directories or files, e.g. the agent CLI's folder
+	ConnectPorts []uint16 // TCP ports it may connect to (loopback meter, egress proxy); none: no TCP at all
+	Limits       Limits
+}
+
+// Limits of a process tree; zero means the default in brackets.
+type Limits struct {
+	Processes int   // [4096] RLIMIT_NPROC where it bites, and counted by the harness
+	FileBytes int64 // [2 GiB] largest file one process may write
+	OpenFiles int   // [4096]
+	DiskBytes int64 // [8 GiB] growth of all ReadWrite directories together, watched by the harness
+	Output    int64 // [256 MiB] of stdout and stderr each; more kills the tree
+}
+
+// Command is one process tree to run.
+type Command struct {
+	Argv    []string // Argv[0] is looked up in the PATH of Env, never in Dir
+	Env     []string // the whole environment: nothing is added but what the confinement itself needs
+	Dir     string
+	Stdin   io.Reader // nil: closed at once
+	Stdout  io.Writer // each is written by one goroutine; nil: dropped
+	Stderr  io.Writer
+	Timeout time.Duration // 0: none but the context
+	Grace   time.Duration // from SIGTERM to SIGKILL; 0 means 5 s
+	Policy  Policy
+}
+
+// Result of a process tree that was started.
+type Result struct {
+	ExitCode  int    // -1 when a signal ended it
+	Signal    string // "killed", "terminated", … when one did
+	TimedOut  bool   // Timeout ended it
+	Cancelled bool   // the context ended it
+	Exceeded  string // the limit that ended it: "output", "disk", "processes"; else empty
+	Survivors int    // descendants that were alive after the main process ended and were killed
+	Duration  time.Duration
+}
+
+// Enforced is one line of what confinement does on this machine.
+type Enforced struct {
+	Name   string // "filesystem", "network-tcp", "network-udp", "syscalls", "user", "limits", "descendants"
+	Active bool
+	Detail string // how ("Landlock ABI 7"), or why not and what would bring it
+}
