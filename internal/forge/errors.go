@@ -3,6 +3,8 @@ package forge
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 )
 
 // Kinds of failure that a caller decides on. An *Error wraps exactly one of them.
@@ -18,6 +20,12 @@ var (
 	ErrPullRequestsForbidden = errors.New("opening pull requests is not permitted to this token")
 	// ErrDraftUnsupported: drafts need another plan.
 	ErrDraftUnsupported = errors.New("draft pull requests are not supported in this repository")
+	// ErrTooLarge: a body or an input is over the forge's limit; nothing was sent.
+	ErrTooLarge = errors.New("over the forge's size limit")
+	// ErrArchived: the repository is read-only.
+	ErrArchived = errors.New("the repository is archived")
+	// ErrMoved: the issue or repository lives elsewhere now; Said names where.
+	ErrMoved = errors.New("it was moved")
 )
 
 // Error is a failed call: what was tried, what the forge said (its message, cut to 300 characters, without
@@ -45,3 +53,23 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Kind }
+
+// Said makes what a forge answered safe to show: one line, no control characters, at most 300
+// characters. It is still foreign text: a Markdown view must escape it.
+func Said(parts ...string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range strings.Join(parts, "; ") {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+			r = ' '
+		}
+		if n++; n > maxSaid {
+			b.WriteString("…")
+			break
+		}
+		b.WriteRune(r)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+const maxSaid = 300

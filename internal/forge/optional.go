@@ -1,0 +1,51 @@
+package forge
+
+import (
+	"context"
+	"time"
+)
+
+// What follows are capabilities beyond Forge. Both clients have all of them; a consumer that needs one
+// declares it by asserting the interface, so that a small fake stays small.
+
+// Reaction is an emoji answer to a comment or an issue, by GitHub's name.
+type Reaction string
+
+// The reactions the harness gives.
+const (
+	ReactionSeen     Reaction = "eyes"
+	ReactionAccepted Reaction = "rocket"
+	ReactionRefused  Reaction = "confused"
+)
+
+// Reactor acknowledges a command. Reacting twice is no error.
+type Reactor interface {
+	// React to a comment on issue or pull request number; commentID 0 means the issue itself.
+	React(ctx context.Context, number int, commentID int64, r Reaction) error
+}
+
+// Requester asks people to look at a pull/merge request. Unknown names fail the call (ErrInvalid
+// with the name), never the pull request.
+type Requester interface {
+	RequestReviewers(ctx context.Context, number int, logins []string) error
+	Assign(ctx context.Context, number int, logins []string) error
+}
+
+// Run is one execution of the CI workflow or pipeline.
+type Run struct {
+	ID         int64
+	Title      string // the run's name, which carries the correlation id on GitHub
+	Status     string // "queued", "running" or "completed"
+	Conclusion string // "success", "failure", "cancelled" or "" while it is not completed
+	Ref, SHA   string
+	URL        string
+	CreatedAt  time.Time
+}
+
+// RunFinder answers "did that dispatch arrive?" after an ErrUnavailable.
+type RunFinder interface {
+	// FindRun is the run of workflow file that carries the correlation id, ErrNotFound when there is
+	// none. On GitHub the workflow must print the id in its run-name; on GitLab it is a pipeline variable. Only runs created
+	// at or after since are looked at, so that the look-up stays one or two pages.
+	FindRun(ctx context.Context, file, correlation string, since time.Time) (Run, error)
+}
