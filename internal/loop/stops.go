@@ -1,0 +1,115 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// hold notes that a terminal holds in this tick. The first reason for one terminal stays.
+func (s *State) hold(t Terminal, reason, next string) {
+	for _, p := range s.Pending {
+		if p.Terminal == t {
+			return
+		}
+	}
+	s.Pending = append(s.Pending, Stop{Terminal: t, Reason: reason, Next: next})
+}
+
+func (s *State) holdSpent(l Limits) {
+	if s.Spent >= l.MaxCost {
+		s.hold(StoppedBudget, fmt.Sprintf("%s of %s is spent (%s)", s.Spent, l.MaxCost, l.CostCeiling), "the work is kept: raise the ceiling or add to it with /proctor budget, then label again to resume")
+	}
+}
+
+func (s *State) holdTime(l Limits, o Observation) {
+	if s.outOfTime(l, o) {
+		s.hold(StoppedTime, fmt.Sprintf("%s of %s are over, and %s are kept back for publishing", o.Elapsed.Round(time.Second), l.MaxDuration, l.Reserve), "the work is kept: label again to resume, or raise stops.max_duration")
+	}
+}
+
+func (s *State) outOfTime(l Limits, o Observation) bool {
+	return o.Elapsed >= l.MaxDuration-l.Reserve
+}
+
+// ending says that this tick already ends the run, so that nothing more is run in it. Done and the
+// ceilings are left out: a tick that is over its ceiling may still prove what it made.
+func (s *State) ending() bool {
+	for _, p := range s.Pending {
+		switch p.Terminal {
+		case Cancelled, SafetyHalt, AgentUnavailable, JudgeUnavailable, GateBroken, GateFlaky:
+			return true
+		}
+	}
+	return false
+}
+
+// noteAgent reads how the agent's call ended. What it did is read from the tree, whatever it says.
+func (s *State) noteAgent(l Limits, a AgentSeen) {
+	s.Feedback = nil
+	switch a.Health {
+	case AgentHealthy:
+		s.Healthy, s.Failures, s.Failure = true, 0, ""
+		return
+	case AgentGone:
+		s.Failure = a.Kind
+		s.hold(AgentUnavailable, "the agent could not go on: "+a.Detail, a.Next)
+		return
+	}
+	if s.Failure == a.Kind {
+		s.Failures++
+	} else {
+		s.Failures, s.Failure = 1, a.Kind
+	}
+	s.tell("agent", fmt.Sprintf("Your last call ended as %s: %s. Go on from the files as they are.", a.Kind, a.Detail))
+	if a.Sticky && s.Failures >= l.AgentFailures {
+		s.hold(AgentUnavailable, fmt.Sprintf("the agent failed %d times in the same way: %s", s.Failures, a.Detail), a.Next)
+	}
+}
+
+// progress counts a tick as stale unless both its tree and its failure are new to this run. Looking at the
+// whole history, not at the last tick, makes A-B-A a repeat; trees are commits' trees, so what a
+// gate wrote never looks like progress.
+func (s *State) progress(tree, failure string) {
+	fresh := !slices.Contains(s.Trees, tree)
+	if fresh {
+		s.Trees = append(s.Trees, tree)
+	}
+	if failure != "" {
+		if slices.Contains(s.Fingerprints, failure) {
+			fresh = false
+		} else {
+			s.Fingerprints = append(s.Fingerprints, failure)
+		}
+	}
+	if fresh {
+		s.Stale = 0
+		return
+	}
+	s.Stale++
+}
+
+func (s *State) tell(from, text string) {
+	if text != "" {
+		s.Feedback = append(s.Feedback, Feedback{From: from, Text: text})
+	}
+}
+
+func (s State) to(p Phase, c Commit) (State, Action) {
+	s.Phase = p
+	return s, Action{Do: p, Commit: c}
+}
+
+// clone makes a state that shares no memory with s, so that Step can be replayed.
+func (s State) clone() State {
+	s.Trees = slices.Clone(s.Trees)
+	s.Fingerprints = slices.Clone(s.Fingerprints)
+	s.Feedback = slices.Clone(s.Feedback)
+	s.Pending = slices.Clone(s.Pending)
+	v := make(map[string]bool, len(s.Verdicts))
+	for k, ok := range s.Verdicts {
+		v[k] = ok
+	}
+	s.Verdicts = v
+	return s
+}
