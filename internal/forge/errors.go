@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -36,6 +37,8 @@ type Error struct {
 	Said   string
 	Next   string
 	Kind   error
+	// RetryAt is when the forge will listen again, for ErrRateLimited; zero when it did not say.
+	RetryAt time.Time
 }
 
 func (e *Error) Error() string {

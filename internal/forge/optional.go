@@ -49,3 +49,10 @@ type RunFinder interface {
 	// at or after since are looked at, so that the look-up stays one or two pages.
 	FindRun(ctx context.Context, file, correlation string, since time.Time) (Run, error)
 }
+
+// PushExplainer turns what a refused `git push` printed into an *Error that says what to click. It
+// never runs git: the caller has the output.
+type PushExplainer interface {
+	// ExplainPush reads output, git's stderr, for a push of branch. It always gives an *Error.
+	ExplainPush(branch, output string) error
+}
