@@ -16,6 +16,7 @@ type Record struct {
 	Schema      int        `json:"schema"`
 	Tool        Tool       `json:"tool"`
 	Run         string     `json:"run"`
+	RunURL      string     `json:"run_url,omitempty"` // the CI job's own page
 	Resumed     []string   `json:"resumed,omitempty"` // earlier run ids, oldest first
 	Started     time.Time  `json:"started"`
 	Ended       time.Time  `json:"ended"`
@@ -24,14 +25,16 @@ type Record struct {
 	Base        Commit     `json:"base"`
 	Head        *Commit    `json:"head,omitempty"` // the last good commit; on done the proved one
 	Branch      string     `json:"branch,omitempty"`
+	Kept        string     `json:"kept_ref,omitempty"` // the ref on the forge where the work is kept
 	Agent       AgentRef   `json:"agent"`
 	Baseline    []Gate     `json:"baseline"` // tick 0
-	Ticks       []Tick     `json:"ticks"`
+	Ticks       []Tick     `json:"ticks"`    // of this run only; earlier runs have their own records
 	Calls       []Call     `json:"calls"`
 	Confinement []Enforced `json:"confinement"`
 	Removed     []Removal  `json:"removed"` // what the sanitiser took out of the issue
 	Risk        Risk       `json:"risk"`
 	Totals      Totals     `json:"totals"`
+	Ceilings    Ceilings   `json:"ceilings"`
 	Terminal    string     `json:"terminal"`
 	ExitCode    int        `json:"exit_code"`
 	Reason      string     `json:"reason"` // one sentence
@@ -62,6 +65,8 @@ type Trigger struct {
 	Actor    string `json:"actor"`
 	ActorID  int64  `json:"actor_id,omitempty"`
 	Role     string `json:"role,omitempty"`
+	Verified bool   `json:"verified"`         // the run itself read this issue from the forge, and it is what was approved
+	Revise   bool   `json:"revise,omitempty"` // the run continues an open pull request
 }
 
 // ConfigRef says which configuration ruled.
@@ -200,7 +205,14 @@ type Totals struct {
 	IssueUSD money.USD `json:"issue_usd"`
 }
 
-// Published is what stands on the forge.
+// Ceilings the run was under; zero means none.
+type Ceilings struct {
+	Ticks   int       `json:"ticks"`
+	CostUSD money.USD `json:"cost_usd"`
+	Millis  int64     `json:"ms"`
+}
+
+// Published is what stands on the forge. Number is 0 when the branch was pushed but no pull request opened.
 type Published struct {
 	Branch  string `json:"branch"`
 	Commit  string `json:"commit"`
