@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"time"
 )
 
 // Forge names the kind of forge a trigger came from.
@@ -30,6 +31,7 @@ const (
 	KindClosed   Kind = "closed"   // an issue or a pull/merge request was closed or merged
 	KindCheck    Kind = "check"    // a check or pipeline on a branch of ours failed
 	KindInstall  Kind = "install"  // the App's installation or its repositories changed
+	KindRun      Kind = "run"      // a CI run of ours started or ended
 	KindPing     Kind = "ping"
 	KindManual   Kind = "manual" // a person at a terminal
 )
@@ -51,6 +53,24 @@ type Trigger struct {
 	Command  *Command   // for KindComment
 	Snapshot string     // hash of what was approved, as carried by a dispatch; else Issue.Snapshot()
 	Install  int64      // GitHub App installation id, 0 when unknown
+
+	ID    string  // correlation id of the run ("proctor_id"), from a dispatch
+	Asked Asked   // the label event that asked, where it is known
+	Run   *RunRef // for KindRun
+}
+
+// Asked is the forge's own record of the trigger label being added. Zero when nobody looked it up.
+type Asked struct {
+	ID int64
+	At time.Time
+}
+
+// RunRef is a CI run whose state changed. Title is the run's name, which carries the correlation id.
+type RunRef struct {
+	ID         int64
+	Title      string
+	Status     string // "queued", "in_progress" or "completed"
+	Conclusion string // "success", "failure", "cancelled", "startup_failure", …; empty until completed
 }
 
 // Repo names a repository. Owner is the whole namespace on GitLab ("group/subgroup").

@@ -1,0 +1,173 @@
+package trigger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+// CommandInfo is one command that people may write in a comment.
+type CommandInfo struct {
+	Name string
+	Args string // how arguments look in the help, "" for none
+	Help string // one line for people
+	// Starts is true where the command makes the agent work. The others only read or steer, so
+	// they are allowed on a closed issue and need no fresh approval of its text.
+	Starts bool
+	// Hook is true where the answer needs no run: the webhook gives it.
+	Hook bool
+}
+
+// Commands is the one registry of comment commands, in the order of the help.
+func Commands() []CommandInfo {
+	return []CommandInfo{
+		{Name: "run", Help: "start a run on this issue", Starts: true},
+		{Name: "resume", Help: "go on where the last run stopped", Starts: true},
+		{Name: "retry", Help: "start again from the base commit", Starts: true},
+		{Name: "stop", Help: "stop the run and keep its work"},
+		{Name: "status", Help: "say what the run is doing"},
+		{Name: "fix", Help: "work on what reviewers and checks asked for", Starts: true},
+		{Name: "review", Help: "have the judge read the change once more", Starts: true},
+		{Name: "verify", Help: "run the proof again and compare"},
+		{Name: "explain", Help: "say why the last run ended as it did"},
+		{Name: "plan", Help: "write a plan and wait for approval", Starts: true},
+		{Name: "approve", Help: "approve the plan", Starts: true},
+		{Name: "split", Help: "cut the issue into smaller ones", Starts: true},
+		{Name: "budget", Args: "+N", Help: "allow N more dollars for this issue", Starts: true},
+		{Name: "help", Help: "list the commands", Hook: true},
+	}
+}
+
+// Info finds the command in the registry. ok is false for a name nobody knows.
+func (c Command) Info() (info CommandInfo, ok bool) {
+	for _, i := range Commands() {
+		if i.Name == c.Name {
+			return i, true
+		}
+	}
+	return CommandInfo{}, false
+}
+
+// Help is the answer to "help" and to an unknown command: Markdown, without any text of the asker.
+func Help(prefix string) string {
+	var b strings.Builder
+	b.WriteString("Commands stand first on a line, outside quotes and code, and count for people with write access:\n\n")
+	for _, c := range Commands() {
+		line := prefix + " " + c.Name
+		if c.Args != "" {
+			line += " " + c.Args
+		}
+		// In code, or the list would be read as commands when somebody quotes it.
+		fmt.Fprintf(&b, "- `%s`: %s\n", line, c.Help)
+	}
+	return b.String()
+}
+
+// ErrBudget is a budget command without a usable amount.
+var ErrBudget = errors.New("budget wants an amount of dollars to add, for example budget +5")
+
+// Budget is the amount a budget command adds. It is more than nothing.
+func (c Command) Budget() (money.USD, error) {
+	if c.Name != "budget" || len(c.Args) != 1 {
+		return 0, ErrBudget
+	}
+	amount, plus := strings.CutPrefix(c.Args[0], "+")
+	if !plus {
+		return 0, ErrBudget
+	}
+	usd, err := money.Parse(strings.TrimPrefix(amount, "$"))
+	if err != nil || usd <= 0 {
+		return 0, ErrBudget
+	}
+	return usd, nil
+}
+
+// Canonical is the command as a dispatch carries it: a known name and, for budget, the checked
+// amount. Other arguments stay in the comment, where the run reads them as the text they are.
+func (c Command) Canonical() (string, error) {
+	if _, ok := c.Info(); !ok {
+		return "", fmt.Errorf("unknown command %s: the commands are %s", name(c.Name), strings.Join(commandNames(), ", "))
+	}
+	if c.Name != "budget" {
+		return c.Name, nil
+	}
+	usd, err := c.Budget()
+	if err != nil {
+		return "", err
+	}
+	return "budget +" + usd.Decimal(), nil
+}
+
+func commandNames() []string {
+	var out []string
+	for _, c := range Commands() {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+// FindCommand gives the first command in a comment's Markdown. A command is a line that starts, in
+// its first column, with prefix (in any case: phones capitalise) and a blank or the line's end, outside
+// block quotes (also nested, also lazily continued, also GitLab's >>>), code, HTML and link titles. The
+// rest of its line is its name and arguments; a bare prefix asks for help. Where the Markdown leaves a doubt, it
+// is not a command. An unknown name is a command too, so that it can be answered.
+func FindCommand(body, prefix string) (Command, bool) {
+	if prefix == "" || !mentions(body, prefix) {
+		return Command{}, false
+	}
+	rest := normaliseLines(body)
+	var md blocks
+	for more := true; more; {
+		var line string
+		line, rest, more = strings.Cut(rest, "\n")
+		plain := md.next(line)
+		if args, ok := cutPrefixFold(line, prefix); ok && plain && md.visible(rest) {
+			return parseFields(strings.Fields(args)), true
+		}
+	}
+	return Command{}, false
+}
+
+// mentions is the cheap test that spares most comments the Markdown reader.
+func mentions(body, prefix string) bool {
+	for rest := body; ; {
+		if _, ok := cutPrefixFold(rest, prefix); ok {
+			return true
+		}
+		i := strings.IndexAny(rest, "\r\n")
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+}
+
+func cutPrefixFold(line, prefix string) (string, bool) {
+	if len(line) < len(prefix) || !strings.EqualFold(line[:len(prefix)], prefix) {
+		return "", false
+	}
+	rest := line[len(prefix):]
+	if rest == "" || strings.HasPrefix(rest, "\u00a0") || strings.ContainsRune(" \t\r\n", rune(rest[0])) {
+		return rest, true
+	}
+	return "", false
+}
+
+// maxArgs bounds what one line may bring along.
+const maxArgs = 64
+
+func parseFields(fields []string) Command {
+	if len(fields) == 0 {
+		return Command{Name: "help"}
+	}
+	c := Command{Name: strings.ToLower(fields[0])}
+	if len(c.Name) > 40 {
+		c.Name = c.Name[:40]
+	}
+	if args := fields[1:min(len(fields), maxArgs)]; len(args) > 0 {
+		c.Args = args
+	}
+	return c
+}

@@ -1,0 +1,206 @@
+package trigger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Names of the inputs of a dispatched run: workflow_dispatch inputs on GitHub, pipeline variables
+// (upper case, PROCTOR_ in front) on GitLab. They carry ids and hashes, never text of a person.
+const (
+	InputIssue    = "issue"      // issue number or iid
+	InputChange   = "change"     // pull request number or iid, for a command on one
+	InputEvent    = "event"      // label event: "ID@RFC3339"
+	InputDelivery = "delivery"   // delivery id, for the record only
+	InputSnapshot = "snapshot"   // Issue.Snapshot of what was approved
+	InputCommand  = "command"    // Command.Canonical
+	InputComment  = "comment"    // comment id of the command
+	InputActor    = "actor"      // "ID:login"
+	InputID       = "proctor_id" // correlation id; the workflow prints it in its run-name
+)
+
+// ErrNoIssue is a dispatch that names no issue.
+var ErrNoIssue = errors.New(`input "issue" is missing: give the number of the issue to work on, for example 12`)
+
+var (
+	idForm       = regexp.MustCompile(`\bproctor-[0-9a-f]{20}\b`)
+	snapshotForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	loginForm    = regexp.MustCompile(`^[A-Za-z0-9_.\-]{1,100}(\[bot\])?$`)
+	deliveryForm = regexp.MustCompile(`^[A-Za-z0-9_\-]{1,64}$`)
+)
+
+// NewID is the correlation id of the run that key asks for. The same key gives the same id, so
+// that a second dispatch of one label event can be recognised by whoever meets it.
+func NewID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "proctor-" + hex.EncodeToString(sum[:])[:20]
+}
+
+// FindID finds a correlation id in a run's name.
+func FindID(s string) (string, bool) {
+	id := idForm.FindString(s)
+	return id, id != ""
+}
+
+// CleanDelivery gives a delivery id that may be logged and passed on, or "" when a header held
+// anything but a plain id: the header is not signed.
+func CleanDelivery(s string) string {
+	if !deliveryForm.MatchString(s) {
+		return ""
+	}
+	return s
+}
+
+// Inputs are what a webhook passes to the run that t asks for. Together they stay below 1 kB.
+func (t Trigger) Inputs() (map[string]string, error) {
+	in := map[string]string{InputIssue: strconv.Itoa(t.Issue.Number), InputID: t.ID}
+	put := func(key, value string) {
+		if value != "" {
+			in[key] = value
+		}
+	}
+	if t.Change != nil {
+		put(InputChange, strconv.Itoa(t.Change.Number))
+	}
+	if t.Asked.ID != 0 {
+		put(InputEvent, strconv.FormatInt(t.Asked.ID, 10)+"@"+t.Asked.At.UTC().Format(time.RFC3339))
+	}
+	put(InputDelivery, CleanDelivery(t.Delivery))
+	put(InputSnapshot, t.Approved())
+	if t.Command != nil {
+		c, err := t.Command.Canonical()
+		if err != nil {
+			return nil, err
+		}
+		put(InputCommand, c)
+		put(InputComment, strconv.FormatInt(t.Command.CommentID, 10))
+	}
+	if loginForm.MatchString(t.Actor.Login) {
+		put(InputActor, strconv.FormatInt(t.Actor.ID, 10)+":"+t.Actor.Login)
+	}
+	return in, nil
+}
+
+// Approved is the hash of what the actor approved: what a dispatch carried, else what the event held.
+// It is empty where neither is known, as for a workflow_dispatch by hand.
+func (t Trigger) Approved() string {
+	if t.Snapshot != "" {
+		return t.Snapshot
+	}
+	if t.Issue.Title == "" && t.Issue.Body == "" {
+		return ""
+	}
+	return t.Issue.Snapshot()
+}
+
+// ParseDispatch reads the inputs of a dispatched run. Values are trimmed; unknown keys are left to
+// the workflow's author; a known key with a bad value is an error that names it. Only "issue" is required.
+func ParseDispatch(inputs map[string]string) (Trigger, error) {
+	in := func(key string) string { return strings.TrimSpace(inputs[key]) }
+	t := Trigger{Kind: KindDispatch, Event: "workflow_dispatch"}
+	if in(InputIssue) == "" {
+		return Trigger{}, ErrNoIssue
+	}
+	var err error
+	if t.Issue.Number, err = number(InputIssue, strings.TrimPrefix(in(InputIssue), "#")); err != nil {
+		return Trigger{}, err
+	}
+	if v := in(InputChange); v != "" {
+		n, err := number(InputChange, v)
+		if err != nil {
+			return Trigger{}, err
+		}
+		t.Change = &ChangeRef{Number: n}
+	}
+	if v := in(InputEvent); v != "" {
+		if t.Asked, err = parseAsked(v); err != nil {
+			return Trigger{}, err
+		}
+	}
+	if t.Snapshot = in(InputSnapshot); t.Snapshot != "" && !snapshotForm.MatchString(t.Snapshot) {
+		return Trigger{}, badInput(InputSnapshot, t.Snapshot, "64 lower-case hex digits")
+	}
+	if t.ID = in(InputID); t.ID != "" && idForm.FindString(t.ID) != t.ID {
+		return Trigger{}, badInput(InputID, t.ID, `"proctor-" and 20 hex digits`)
+	}
+	t.Delivery = CleanDelivery(in(InputDelivery))
+	if t.Actor, err = parseActor(in(InputActor)); err != nil {
+		return Trigger{}, err
+	}
+	t.Command, err = parseCommandInput(in(InputCommand), in(InputComment))
+	return t, err
+}
+
+func parseCommandInput(command, comment string) (*Command, error) {
+	if command == "" {
+		return nil, nil
+	}
+	c := parseFields(strings.Fields(command))
+	if _, err := c.Canonical(); err != nil {
+		return nil, fmt.Errorf("input %q: %w", InputCommand, err)
+	}
+	if comment != "" {
+		id, err := strconv.ParseInt(comment, 10, 64)
+		if err != nil || id < 0 {
+			return nil, badInput(InputComment, comment, "a comment id")
+		}
+		c.CommentID = id
+	}
+	return &c, nil
+}
+
+func parseAsked(v string) (Asked, error) {
+	id, at, _ := strings.Cut(v, "@")
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n <= 0 {
+		return Asked{}, badInput(InputEvent, v, "ID@TIME, for example 123@2026-01-02T15:04:05Z")
+	}
+	when, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return Asked{}, badInput(InputEvent, v, "ID@TIME, for example 123@2026-01-02T15:04:05Z")
+	}
+	return Asked{ID: n, At: when}, nil
+}
+
+func parseActor(v string) (Actor, error) {
+	if v == "" {
+		return Actor{}, nil
+	}
+	id, login, _ := strings.Cut(v, ":")
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n < 0 || !loginForm.MatchString(login) {
+		return Actor{}, badInput(InputActor, v, "ID:login")
+	}
+	return Actor{ID: n, Login: login, Bot: strings.HasSuffix(login, "[bot]")}, nil
+}
+
+func number(key, v string) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil || n <= 0 {
+		return 0, badInput(key, v, "a positive whole number, for example 12")
+	}
+	return n, nil
+}
+
+func badInput(key, value, want string) error {
+	return fmt.Errorf("input %q is %s: want %s", key, name(value), want)
+}
+
+// scalar is an input as a string: a workflow may type an input as a number or a boolean.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}

@@ -1,0 +1,133 @@
+package trigger
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const someHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestADispatchCarriesIdsThereAndBack(t *testing.T) {
+	t.Parallel()
+	sent := Trigger{
+		Kind: KindLabel, Delivery: "72d3162e-cc78-11e3-81ab-4c9367dc0958", ID: NewID("k"),
+		Issue: Issue{Number: 12, Title: "$(rm -rf /) ${{ secrets.X }}\n::add-mask::x", Body: strings.Repeat("`", 70_000)},
+		Actor: Actor{Login: "ann-lee", ID: 7}, Asked: Asked{ID: 99, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		Command: &Command{Name: "budget", Args: []string{"+2.50"}, CommentID: 5}, Change: &ChangeRef{Number: 12},
+	}
+	in, err := sent.Inputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for k, v := range in {
+		size += len(k) + len(v)
+		if strings.ContainsAny(v, "$`{}\n\"'<>()") {
+			t.Errorf("input %s is %q: text of a person got in", k, v)
+		}
+	}
+	if size > 1000 || len(in) > 10 {
+		t.Errorf("%d bytes in %d inputs, want at most 1000 in 10", size, len(in))
+	}
+	got, err := ParseDispatch(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Trigger{
+		Kind: KindDispatch, Event: "workflow_dispatch", Delivery: sent.Delivery, ID: sent.ID, Issue: Issue{Number: 12},
+		Change: sent.Change, Actor: sent.Actor, Asked: sent.Asked, Snapshot: sent.Issue.Snapshot(),
+		Command: &Command{Name: "budget", Args: []string{"+2.5"}, CommentID: 5},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDispatchInputsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, key, value, want string }{
+		{"no issue", "issue", "", `input "issue" is missing`},
+		{"issue in words", "issue", "twelve", `input "issue" is "twelve"`},
+		{"issue below one", "issue", "0", `input "issue"`},
+		{"issue that is a shell line", "issue", "1; rm -rf /", `input "issue"`},
+		{"hash too short", "snapshot", "abc", `input "snapshot"`},
+		{"event without a time", "event", "12", `input "event"`},
+		{"correlation id with a tail", "proctor_id", NewID("k") + "x", `input "proctor_id"`},
+		{"actor without an id", "actor", "ann", `input "actor"`},
+		{"actor with a mention", "actor", "7:@ann me", `input "actor"`},
+		{"unknown command", "command", "dance", `unknown command "dance"`},
+		{"comment in words", "comment", "x", `input "comment"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			in := map[string]string{"issue": " #12 ", "snapshot": someHash, "command": "run", "extra": "left alone"}
+			if _, err := ParseDispatch(in); err != nil {
+				t.Fatalf("control: %v", err)
+			}
+			in[c.key] = c.value
+			_, err := ParseDispatch(in)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want an error with %s", err, c.want)
+			}
+		})
+	}
+}
+
+// A person with the dispatch button cannot act for somebody else; our own App names whom it acts for.
+func TestOnlyABotMayNameThePersonItDispatchesFor(t *testing.T) {
+	t.Parallel()
+	body := func(senderType string) []byte {
+		return []byte(`{"inputs":{"issue":12,"actor":"7:ann"},"repository":{"name":"shop","owner":{"login":"octo"}},
+			"sender":{"login":"mallory","id":9,"type":"` + senderType + `"}}`)
+	}
+	for senderType, want := range map[string]int64{"User": 9, "Bot": 7} {
+		got, err := ParseGitHub("workflow_dispatch", body(senderType), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Actor.ID != want || got.Issue.Number != 12 || got.Repo.FullName() != "octo/shop" {
+			t.Errorf("%s: actor %d, issue %d, want actor %d and issue 12", senderType, got.Actor.ID, got.Issue.Number, want)
+		}
+	}
+}
+
+func TestARunIsKnownByTheIdInItsName(t *testing.T) {
+	t.Parallel()
+	id := NewID("github:1#2@3")
+	if id != NewID("github:1#2@3") || id == NewID("github:1#2@4") {
+		t.Error("ids are not a function of their key")
+	}
+	body := func(title string) []byte {
+		return []byte(`{"action":"completed","workflow_run":{"id":5,"display_title":"` + title + `","status":"completed","conclusion":"startup_failure"},
+			"repository":{"name":"shop","owner":{"login":"octo"}},"sender":{"login":"ann","id":7}}`)
+	}
+	got, err := ParseGitHub("workflow_run", body("proctor #12 "+id), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Kind != KindRun || got.ID != id || got.Run.Conclusion != "startup_failure" {
+		t.Errorf("read as %+v", got)
+	}
+	if r := reading(ParseGitHub("workflow_run", body("ci"), Options{})); r != "ignored other_run" {
+		t.Errorf("a run of somebody else: %s", r)
+	}
+}
+
+func TestManualTriggersSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	if _, err := FromIssue(GitHub, Repo{}, 0, Actor{}); err == nil || !strings.Contains(err.Error(), "--issue 12") {
+		t.Error(err)
+	}
+	if _, err := FromGoal(" \n", Actor{}); err == nil || !strings.Contains(err.Error(), "--goal") {
+		t.Error(err)
+	}
+	if got, err := FromGoal("fix it", Actor{Login: "ann"}); err != nil || got.Kind != KindManual || got.Forge != Local {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := FromIssue(GitLab, Repo{Owner: "a/b", Name: "c"}, 3, Actor{}); err != nil || got.Issue.Number != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
