@@ -117,17 +117,25 @@ func FindCommand(body, prefix string) (Command, bool) {
 	if prefix == "" || !mentions(body, prefix) {
 		return Command{}, false
 	}
-	rest := normaliseLines(body)
+	_, line, ok := commandLine(normaliseLines(body), prefix)
+	if !ok {
+		return Command{}, false
+	}
+	args, _ := cutPrefixFold(line, prefix)
+	return parseFields(strings.Fields(args)), true
+}
+
+// commandLine is the first line of body (which has LF only) that is a command, and where it starts.
+func commandLine(body, prefix string) (at int, line string, ok bool) {
 	var md blocks
-	for more := true; more; {
-		var line string
+	for rest, more := body, true; more; at += len(line) + 1 {
 		line, rest, more = strings.Cut(rest, "\n")
 		plain := md.next(line)
-		if args, ok := cutPrefixFold(line, prefix); ok && plain && md.visible(rest) {
-			return parseFields(strings.Fields(args)), true
+		if _, ok := cutPrefixFold(line, prefix); ok && plain && md.visible(rest) {
+			return at, line, true
 		}
 	}
-	return Command{}, false
+	return 0, "", false
 }
 
 // mentions is the cheap test that spares most comments the Markdown reader.

@@ -121,21 +121,8 @@ func goldmarkSees(src string, offset int) bool {
 // disagreement is a command that the line reader took and a full parser does not show.
 func disagreement(body string) (string, bool) {
 	src := normaliseLines(body)
-	c, ok := FindCommand(src, "/proctor")
-	if !ok {
-		return "", false
-	}
-	// The line that was taken is one of the candidates; every earlier one was hidden.
-	for off := 0; off < len(src); {
-		line, _, _ := strings.Cut(src[off:], "\n")
-		if _, ok := FindCommand(src[:off+len(line)], "/proctor"); ok {
-			return line, !goldmarkSees(src, off)
-		}
-		off += len(line) + 1
-	}
-	// Hidden only by what follows: the prefix test above cannot place it.
-	_ = c
-	return "", false
+	at, line, ok := commandLine(src, "/proctor")
+	return line, ok && !goldmarkSees(src, at)
 }
 
 func TestTheLineReaderNeverTakesWhatAFullParserHides(t *testing.T) {

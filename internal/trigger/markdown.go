@@ -16,6 +16,7 @@ type blocks struct {
 
 	para   []string // lines of the paragraph before the current one
 	triple bool     // inside GitLab's >>> quote
+	doubt  bool     // parsers disagree about an earlier line: nothing below it counts
 }
 
 type container struct {
@@ -62,6 +63,11 @@ func (b *blocks) next(line string) bool {
 		}
 		text := rest[ind:]
 		inParagraph := all && lazy && opened == 0
+		if loneTag(text) && (rawTag(text) || !all && lazy && opened == 0) {
+			// Some parsers let such a tag start an HTML block (a lone </pre>; any lone tag after the
+			// paragraph of a quote or item that was left), some do not.
+			b.doubt = true
+		}
 		if k, ok := b.startLeaf(text, inParagraph); ok {
 			b.close(matched, opened)
 			b.end(k)
@@ -171,7 +177,7 @@ func (b *blocks) unquoted() bool {
 			return false
 		}
 	}
-	return !b.triple
+	return !b.triple && !b.doubt
 }
 
 func startContainer(text string, ind int, inParagraph bool) (container, string, bool) {

@@ -14,10 +14,8 @@ func opensHTML(text string, inParagraph bool) (end []string, ok bool) {
 		return nil, false
 	}
 	low := strings.ToLower(text)
-	for _, t := range []string{"<script", "<pre", "<style", "<textarea"} {
-		if rest, ok := strings.CutPrefix(low, t); ok && (rest == "" || rest[0] == ' ' || rest[0] == '>') {
-			return []string{"</script>", "</pre>", "</style>", "</textarea>"}, true
-		}
+	if rawTag(low) && low[1] != '/' {
+		return []string{"</script>", "</pre>", "</style>", "</textarea>"}, true
 	}
 	switch {
 	case strings.HasPrefix(low, "<!--"):
@@ -39,12 +37,29 @@ func opensHTML(text string, inParagraph bool) (end []string, ok bool) {
 		(after == "" || after[0] == ' ' || after[0] == '>' || strings.HasPrefix(after, "/>")) {
 		return nil, true
 	}
-	if !inParagraph {
-		if n := tagLen(text); n > 0 && blank(text[n:]) {
-			return nil, true
+	return nil, !inParagraph && loneTag(text)
+}
+
+// rawTag reports whether text begins with an opening or closing tag of an element whose content is
+// not Markdown.
+func rawTag(text string) bool {
+	low := strings.TrimPrefix(strings.ToLower(text), "<")
+	low = strings.TrimPrefix(low, "/")
+	for _, t := range []string{"script", "pre", "style", "textarea"} {
+		if rest, ok := strings.CutPrefix(low, t); ok && (rest == "" || rest[0] == ' ' || rest[0] == '>') {
+			return true
 		}
 	}
-	return nil, false
+	return false
+}
+
+// loneTag reports whether text is one complete tag and nothing else.
+func loneTag(text string) bool {
+	n := 0
+	if text[0] == '<' {
+		n = tagLen(text)
+	}
+	return n > 0 && blank(text[n:])
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

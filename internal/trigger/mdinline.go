@@ -14,6 +14,7 @@ func (b *blocks) visible(after string) bool {
 	if before[0] == '[' && strings.Contains(before, "]:") {
 		return false
 	}
+	after = b.para[len(b.para)-1] + "\n" + after
 	depth := 0 // open square brackets
 	for i := 0; i < len(before); {
 		switch c := before[i]; c {
