@@ -41,6 +41,8 @@ type Agent struct {
 	Args     []string
 	Timeout  time.Duration
 	Prestart bool
+	Choices  []string // agents that an input may choose instead of Name
+	Models   []string // models that an input may choose instead of Model
 }
 
 // Prompt says what else the agent reads.
@@ -102,6 +104,14 @@ type Budget struct {
 	PerDay      money.USD
 	PerActorDay money.USD
 	Unpriced    string // "refuse" or "allow"
+	Price       []Price
+}
+
+// Price is what a model costs, in US dollars per million tokens, where the built-in table does not
+// know it. Sorted by Model in a Config.
+type Price struct {
+	Model                                string
+	Input, Output, CacheRead, CacheWrite money.USD
 }
 
 // Trigger says who may ask.
