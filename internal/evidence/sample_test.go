@@ -1,0 +1,178 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+var began = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
+
+func hexid(c string, n int) string { return strings.Repeat(c, n) }
+
+func commit(c string) *Commit { return &Commit{ID: hexid(c, 40), Tree: hexid(c, 39) + "0"} }
+
+func gateRun(class, where, command, status string, ms int64) Gate {
+	g := Gate{
+		Class: class, Name: class, Command: command, Where: where, Status: status, Millis: ms,
+		Digest: "sha256:" + hexid("d", 64), Bytes: 1200,
+	}
+	if status == "failed" {
+		g.ExitCode = 1
+	}
+	if !g.Sealed() {
+		g.Log = fmt.Sprintf("gate-01-%s-%s.log.gz", class, class)
+	}
+	return g
+}
+
+// sample is a run of two ticks: the first satisfied what it could see and not what was held out.
+func sample() Record {
+	file := FileDelta{Path: "cart/total.go", Status: "M", OldMode: "100644", NewMode: "100644", Added: 9, Removed: 4}
+	test := FileDelta{Path: "cart/total_test.go", Status: "A", NewMode: "100644", Added: 31}
+	r := Record{
+		Schema: SchemaVersion,
+		Tool:   Tool{Version: "v0.1.0", Commit: hexid("7", 40)},
+		Run:    "run-42-1", RunURL: "https://git.example/octo/shop/actions/runs/77",
+		Started: began, Ended: began.Add(94 * time.Second),
+		Trigger: Trigger{
+			Forge: "github", Kind: "label", Event: "issues", Delivery: "d-1", Repo: "octo/shop", Issue: 42,
+			IssueURL: "https://git.example/octo/shop/issues/42", Title: "Discount is applied twice for members",
+			Snapshot: hexid("a", 64), Actor: "maria", ActorID: 7, Role: "maintain", Verified: true,
+		},
+		Config: ConfigRef{Path: ".github/proctor.yml", Digest: "sha256:" + hexid("c", 64)},
+		Base:   *commit("b"), Head: commit("2"), Branch: "proctor/issue-42", Kept: "refs/proctor/42/run-42-1",
+		Agent: AgentRef{Name: "claude-code", Model: "model-large", Version: "2.1.0"},
+		Baseline: []Gate{
+			gateRun("iteration", "base", "go test ./...", "passed", 800),
+			gateRun("acceptance", "base", "go test -tags acceptance ./...", "failed", 900),
+		},
+		Ticks: []Tick{
+			{
+				N: 1, Started: began.Add(2 * time.Second), Millis: 41000, Agent: AgentCall{Outcome: "ok", Millis: 30000, Turns: 5},
+				Commit: commit("1"), Files: []FileDelta{file},
+				Gates:  []Gate{gateRun("iteration", "gate", "go test ./...", "passed", 810)},
+				Review: &Review{Approved: true, Model: "model-small"},
+				Proof: []Gate{
+					gateRun("iteration", "proof", "go test ./...", "passed", 1800),
+					gateRun("acceptance", "proof", "go test -tags acceptance ./...", "failed", 1700),
+				},
+				Verdict: "not_accepted", Note: "the held-out gate did not pass",
+			},
+			{
+				N: 2, Started: began.Add(44 * time.Second), Millis: 48000, Agent: AgentCall{Outcome: "ok", Millis: 33000, Turns: 7},
+				Commit: commit("2"), Files: []FileDelta{file, test},
+				Guard:  []Finding{{Rule: "dependency", Level: "flag", Path: "go.mod", Line: 3, Detail: "a new module"}},
+				Gates:  []Gate{gateRun("iteration", "gate", "go test ./...", "passed", 815), gateRun("regression", "gate", "go test -run Old ./...", "passed", 412)},
+				Review: &Review{Approved: true, Model: "model-small", Findings: []Finding{{Rule: "clarity", Level: "note", Path: "cart/total.go", Line: 12, Detail: "the name could say more"}}},
+				Proof: []Gate{
+					gateRun("iteration", "proof", "go test ./...", "passed", 1811),
+					gateRun("regression", "proof", "go test -run Old ./...", "passed", 500),
+					gateRun("acceptance", "proof", "go test -tags acceptance ./...", "passed", 1765),
+				},
+				Verdict: "proved",
+			},
+		},
+		Calls: []Call{
+			{Tick: 1, Purpose: "agent", Model: "model-large", Status: 200, Input: 12000, Output: 800, CacheRead: 9000, CostUSD: 31_000_000, Priced: "usage", Millis: 4000},
+			{Tick: 1, Purpose: "review", Model: "model-small", Status: 200, Input: 3000, Output: 120, CostUSD: 2_000_000, Priced: "usage", Millis: 900},
+			{Tick: 2, Purpose: "agent", Model: "model-large", Status: 200, Input: 15000, Output: 1100, CacheRead: 12000, CacheWrite: 300, CostUSD: 42_500_000, Priced: "usage", Millis: 5000},
+			{Tick: 2, Purpose: "review", Model: "model-small", Status: 200, Input: 3100, Output: 90, CostUSD: 2_100_000, Priced: "reserved", Millis: 800},
+		},
+		Confinement: []Enforced{
+			{Name: "filesystem", Active: true, Detail: "Landlock ABI 7"},
+			{Name: "network-tcp", Active: true, Detail: "Landlock ABI 7, the meter's port only"},
+			{Name: "user", Active: false, Detail: "the harness does not run as root"},
+		},
+		Removed:  []Removal{{Kind: "HTML comment", Count: 2, Where: "body"}},
+		Risk:     Risk{Level: "medium", Why: []string{"a price calculation changed"}},
+		Ceilings: Ceilings{Ticks: 10, CostUSD: 5 * money.Dollar, Millis: 45 * 60 * 1000},
+		Published: &Published{
+			Branch: "proctor/issue-42", Commit: hexid("2", 40), Number: 7, URL: "https://git.example/octo/shop/pull/7", Draft: true,
+		},
+		Notes: []string{"labels of the pull request were not set: the token may not"},
+	}
+	r.Finish(Done, "every gate passed in the pristine checkout", "")
+	r.Settle(120_000_000)
+	return normal(r)
+}
+
+// ended is sample cut down to how a run with that terminal looks.
+func ended(t testing.TB, name string) Record {
+	t.Helper()
+	r := sample()
+	reasons := map[string]string{
+		AlreadySatisfied: "the acceptance gate passes on the base commit",
+		StoppedBudget:    "the next call could cost $0.9000 and $0.1000 of $5.0000 is left",
+		StoppedTime:      "45 min are over",
+		NoProgress:       "ticks 1 and 2 gave the same tree and the same failure",
+		ReviewStall:      "the reviewer rejected 4 changes with green gates",
+		PlanStall:        "the plan was rejected 3 times",
+		Overfit:          "the held-out gate did not pass after 2 attempts",
+		TickCap:          "10 of 10 ticks are used",
+		SafetyHalt:       "tick 2 changed the protected path .github/workflows/ci.yml",
+		GateBroken:       "gate iteration cannot start: npm: command not found",
+		GateFlaky:        "gate iteration passed and failed on the unchanged base commit",
+		JudgeUnavailable: "the reviewer's model answered HTTP 529 three times",
+		AgentUnavailable: "claude: command not found",
+		InternalError:    "write snapshot: no space left on device",
+		PublishFailed:    "create pull request in octo/shop: opening pull requests is not permitted to this token",
+		Refused:          "maria has the role triage and this repository asks for write",
+		Cancelled:        "the job was cancelled in tick 2",
+		UsageError:       "proctor.yml:3:5: unknown key gatez",
+	}
+	r.Published = nil
+	last := &r.Ticks[1]
+	switch name {
+	case AlreadySatisfied, GateBroken, GateFlaky:
+		r.Ticks, r.Calls, r.Head, r.Notes = nil, nil, nil, nil
+		status := map[string]string{AlreadySatisfied: "passed", GateBroken: "broken", GateFlaky: "failed"}[name]
+		r.Baseline = []Gate{gateRun("iteration", "base", "npm test", status, 100)}
+	case Refused, UsageError:
+		r.Ticks, r.Calls, r.Head, r.Notes, r.Baseline, r.Base, r.Confinement, r.Risk, r.Removed = nil, nil, nil, nil, nil, Commit{}, nil, Risk{}, nil
+	case PublishFailed:
+		r.Next = "open https://git.example/octo/shop/settings/actions and allow Actions to create pull requests, or open the pull request yourself: https://git.example/octo/shop/compare/main...proctor/issue-42"
+	case SafetyHalt:
+		last.Guard = []Finding{{Rule: "protected-path", Level: "halt", Path: ".github/workflows/ci.yml", Detail: "changed from the base commit"}}
+		last.Commit, last.Gates, last.Proof, last.Review, last.Verdict = nil, nil, nil, nil, "halted"
+		r.Head = commit("1")
+	case Cancelled, StoppedTime, InternalError, AgentUnavailable:
+		last.Agent.Outcome, last.Commit, last.Gates, last.Proof, last.Review, last.Guard, last.Verdict = "timeout", nil, nil, nil, nil, nil, "cut_short"
+		r.Head = commit("1")
+	default:
+		last.Proof[2].Status, last.Proof[2].ExitCode, last.Verdict = "failed", 1, "not_accepted"
+	}
+	next := r.Next
+	if name != PublishFailed {
+		next = ""
+	}
+	r.Finish(name, reasons[name], next)
+	r.Settle(0)
+	return normal(r)
+}
+
+// huge is a record whose every list is far longer than a body may be, in hostile words.
+func huge() Record {
+	r := sample()
+	evil := "@maria fixes #12 ![x](https://evil.example/p.png) <img src=x> <!-- proctor:status --> | `code` ::error::x\n## [link](https://evil.example) \u202e"
+	last := &r.Ticks[1]
+	for i := range 300 {
+		last.Files = append(last.Files, FileDelta{Path: fmt.Sprintf("dir/%03d-%s", i, strings.Repeat(evil, 3)), Status: "M", Added: i})
+		last.Guard = append(last.Guard, Finding{Rule: "dependency", Level: "flag", Path: evil, Detail: evil})
+		r.Notes = append(r.Notes, evil)
+	}
+	last.FilesCut = 4700
+	for i := 3; i <= 400; i++ {
+		t := Tick{N: i, Agent: AgentCall{Outcome: "ok"}, Commit: commit("2"), Files: last.Files[:1], Verdict: evil, Note: evil}
+		r.Ticks = append(r.Ticks, t)
+	}
+	tail := &r.Ticks[len(r.Ticks)-1]
+	tail.Files, tail.FilesCut, tail.Guard, tail.Gates, tail.Proof, tail.Review = last.Files, last.FilesCut, last.Guard, last.Gates, last.Proof, last.Review
+	r.Trigger.Title = strings.Repeat(evil, 1200)
+	r.Reason, r.Next = strings.Repeat(evil, 100), strings.Repeat(evil, 100)
+	r.Settle(0)
+	return normal(r)
+}

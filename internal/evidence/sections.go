@@ -1,0 +1,283 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The parts that the pull request's body and the job summary share.
+
+// gates is the table of what decided.
+func (p *page) gates(r Record) {
+	gates := r.deciding()
+	if len(gates) == 0 {
+		p.linef("\nNo gate has run.")
+		return
+	}
+	p.table("gate run", len(gates), func(i int) []string {
+		g := gates[i]
+		command, time := mdCell(g.Command, maxCmd), took(g.Millis)
+		if g.HeldOut() {
+			command = "held out"
+		}
+		if g.Where == "proof" {
+			time = "" // how long code took beside the sealed files is theirs to know
+		}
+		return []string{mdText(g.label(), maxTitle), place(g.Where), command, mark(g.Status) + " " + g.result(), time}
+	}, "Gate", "Ran in", "Command", "Result", "Time")
+	p.heldOut(r)
+}
+
+// heldOut says what the acceptance gate proves here, and what it does not.
+func (p *page) heldOut(r Record) {
+	var held *Gate
+	for _, g := range r.deciding() {
+		if g.HeldOut() {
+			held = &g
+		}
+	}
+	switch {
+	case held == nil && r.Terminal == Done:
+		p.linef("\n**Held out:** nothing. No acceptance gate is configured, so the proof rests on gates that the agent could see.")
+	case held == nil:
+	case !r.enforced("filesystem"):
+		p.linef("\n**Held out:** %s %s. Its files were left out of the agent's directory, but nothing kept the agent from looking elsewhere: "+
+			"the filesystem was not confined, so they were hidden, not sealed.", mdCode(held.Name, maxTitle), held.result())
+	default:
+		p.linef("\n**Held out:** %s %s. The agent never had its files or its output, so only its name and result are shown here.",
+			mdCode(held.Name, maxTitle), held.result())
+	}
+}
+
+// ticks is the way to the ending.
+func (p *page) ticks(r Record) {
+	if len(r.Ticks) == 0 {
+		return
+	}
+	p.table("tick", len(r.Ticks), func(i int) []string {
+		t := r.Ticks[i]
+		review := "–"
+		if t.Review != nil {
+			review = "rejected"
+			if t.Review.Approved {
+				review = "approved"
+			}
+			if t.Review.Cached {
+				review += " (same tree)"
+			}
+		}
+		return []string{
+			fmt.Sprint(t.N), mdText(strings.ReplaceAll(t.Agent.Outcome, "_", " "), 40), marks(t.Gates), review, marks(t.Proof),
+			mdText(strings.ReplaceAll(t.Verdict, "_", " "), 40), t.CostUSD.String(), took(t.Millis),
+		}
+	}, "Tick", "Agent", "Gates", "Review", "Proof", "Verdict", "Cost", "Time")
+	for _, t := range r.Ticks {
+		if t.Note != "" && len(r.Ticks) <= p.rows {
+			p.linef("\nTick %d: %s", t.N, mdText(t.Note, maxDetail))
+		}
+	}
+}
+
+// marks is a row of gates in a few characters.
+func marks(gates []Gate) string {
+	if len(gates) == 0 {
+		return "–"
+	}
+	var s []string
+	for _, g := range gates {
+		s = append(s, mark(g.Status)+" "+mdText(g.Class, 20))
+	}
+	return strings.Join(s, "<br>")
+}
+
+// findings are the guard's and the reviewer's remarks on the last tick.
+func (p *page) findings(r Record) {
+	t := r.last()
+	if t == nil {
+		return
+	}
+	all := append([]Finding{}, t.Guard...)
+	if t.Review != nil {
+		all = append(all, t.Review.Findings...)
+	}
+	if len(all) == 0 {
+		return
+	}
+	p.linef("\n### Findings\n")
+	p.items("finding", len(all), func(i int) string {
+		f := all[i]
+		where := ""
+		if f.Path != "" {
+			where = " " + mdCode(f.Path, maxPath)
+			if f.Line > 0 {
+				where += fmt.Sprintf(" line %d", f.Line)
+			}
+		}
+		return fmt.Sprintf("**%s** (%s)%s: %s", mdText(f.Rule, 60), mdText(f.Level, 20), where, mdText(f.Detail, maxDetail))
+	})
+}
+
+// change is what the last tick changed, with its risk.
+func (p *page) change(r Record) {
+	t := r.last()
+	if t == nil || len(t.Files) == 0 {
+		return
+	}
+	added, removed := 0, 0
+	for _, f := range t.Files {
+		added += f.Added
+		removed += f.Removed
+	}
+	risk := ""
+	if r.Risk.Level != "" {
+		risk = " · risk: " + mdText(r.Risk.Level, 20)
+	}
+	p.linef("\n### What changed: %s, +%d −%d%s\n", count(len(t.Files)+t.FilesCut, "file"), added, removed, risk)
+	p.items("reason of the risk", len(r.Risk.Why), func(i int) string { return mdText(r.Risk.Why[i], maxDetail) })
+	p.table("changed file", len(t.Files), func(i int) []string {
+		f := t.Files[i]
+		return []string{mdCell(f.Path, maxPath), status(f), fmt.Sprintf("+%d −%d", f.Added, f.Removed), mdText(f.Risk, 60)}
+	}, "File", "Change", "Lines", "Risk")
+	if t.FilesCut > 0 {
+		p.linef("\n%s more are not in the record; `git diff` of base and head shows them.", count(t.FilesCut, "file"))
+	}
+}
+
+func status(f FileDelta) string {
+	s := map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}[f.Status]
+	if s == "" {
+		s = mdText(f.Status, 10)
+	}
+	if f.OldMode != "" && f.NewMode != "" && f.OldMode != f.NewMode {
+		s += fmt.Sprintf(", mode %s → %s", mdText(f.OldMode, 8), mdText(f.NewMode, 8))
+	}
+	return s
+}
+
+// costs is who spent what.
+func (p *page) costs(r Record) {
+	p.linef("\n### Cost: %s\n", r.cost())
+	if len(r.Calls) == 0 {
+		p.linef("No model was called through the meter.")
+	}
+	s := r.spends()
+	p.table("model", len(s), func(i int) []string {
+		calls := fmt.Sprint(s[i].calls)
+		if s[i].reserved > 0 {
+			calls += fmt.Sprintf(" (%d priced at the reserve)", s[i].reserved)
+		}
+		return []string{
+			mdText(s[i].purpose, 20), mdCell(s[i].model, 80), calls, fmt.Sprint(s[i].input), fmt.Sprint(s[i].output),
+			fmt.Sprintf("%d read, %d written", s[i].cacheRead, s[i].write), s[i].cost.String(),
+		}
+	}, "For", "Model", "Calls", "Tokens in", "Tokens out", "Cache", "Cost")
+}
+
+// confinement is what held, and above all what did not.
+func (p *page) confinement(r Record) {
+	p.linef("\n### Confinement\n")
+	if len(r.Confinement) == 0 {
+		p.linef("**Nothing was enforced**: the record names no confinement of the agent or the gates.")
+		return
+	}
+	var on, off []Enforced
+	for _, e := range r.Confinement {
+		if e.Active {
+			on = append(on, e)
+		} else {
+			off = append(off, e)
+		}
+	}
+	say := func(e Enforced) string {
+		s := mdText(e.Name, 40)
+		if e.Detail != "" {
+			s += ": " + mdText(e.Detail, maxDetail)
+		}
+		return s
+	}
+	if len(off) > 0 {
+		p.linef("**Not enforced on this machine:**\n")
+		p.items("part that was not enforced", len(off), func(i int) string { return say(off[i]) })
+		p.linef("")
+	}
+	if len(on) > 0 {
+		p.linef("Enforced:\n")
+		p.items("enforced part", len(on), func(i int) string { return say(on[i]) })
+	}
+}
+
+// removed is what the requester did not see and the agent therefore did not either.
+func (p *page) removed(r Record) {
+	if len(r.Removed) == 0 {
+		return
+	}
+	p.linef("\n### Taken out of the issue\n\nText that nobody sees on the forge's page was not given to the agent:\n")
+	p.items("kind of hidden text", len(r.Removed), func(i int) string {
+		v := r.Removed[i]
+		return fmt.Sprintf("%s ×%d in the %s", mdText(v.Kind, 80), v.Count, mdText(v.Where, 80))
+	})
+}
+
+func (p *page) notes(r Record) {
+	if len(r.Notes) == 0 {
+		return
+	}
+	p.linef("\n### Notes\n")
+	p.items("note", len(r.Notes), func(i int) string { return mdText(r.Notes[i], maxDetail) })
+}
+
+// provenance binds the account to its objects.
+func (p *page) provenance(r Record) {
+	var rows [][]string
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{name, value})
+		}
+	}
+	code := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return mdCell(s, maxPath)
+	}
+	add("Run", code(r.Run))
+	if len(r.Resumed) > 0 {
+		add("Continues", code(strings.Join(r.Resumed, ", ")))
+	}
+	asked := code(r.Trigger.Actor)
+	if r.Trigger.Role != "" {
+		asked += " (" + mdText(r.Trigger.Role, 20) + ")"
+	}
+	add("Asked by", asked)
+	add("Issue as approved", code(r.Trigger.Snapshot))
+	add("Base", code(r.Base.ID))
+	if r.Head != nil {
+		add("Head", code(r.Head.ID))
+		add("Tree", code(r.Head.Tree))
+	}
+	config := code(r.Config.Digest)
+	if r.Config.Path == "" && config != "" {
+		config += " (no file in the repository: proposed from the stack)"
+	}
+	add("Configuration", config)
+	agent := strings.Join(strings.Fields(r.Agent.Name+" "+r.Agent.Version+" "+r.Agent.Model), " ")
+	add("Agent", code(agent))
+	add("Proctor", code(strings.Join(strings.Fields(r.Tool.Version+" "+short(r.Tool.Commit)), " ")))
+	p.table("line of provenance", len(rows), func(i int) []string { return rows[i] }, "", "")
+}
+
+// verify says how to see for oneself.
+func (p *page) verify(r Record) {
+	from := r.Branch
+	if r.Published != nil {
+		from = r.Published.Branch
+	}
+	if from == "" || r.Terminal != Done && r.Kept != "" {
+		from = r.Kept
+	}
+	if r.Head == nil || from == "" || strings.ContainsAny(from, "'`\n\r") {
+		return
+	}
+	p.linef("\n### Verify it yourself\n\n```sh\ngit fetch origin '%s'\ngit checkout --detach %s   # tree %s", from, r.Head.ID, r.Head.Tree)
+	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: the proof ran on this commit alone.")
+}

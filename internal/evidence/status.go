@@ -1,0 +1,105 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+)
+
+// RunningComment is the status comment while a run goes on: the stages that are behind it, the one
+// it is at, and what it has spent. It stays within limit bytes (0: GitHub's limit).
+func RunningComment(p Progress, limit int) string {
+	rest := "The CI job shows the rest."
+	if p.RunURL != "" {
+		rest = mdLink("The CI job", p.RunURL) + " shows the rest."
+	}
+	return fit(limit, rest, func(out *page) {
+		out.linef("%s\n### ⏳ Proctor is working on this issue\n", StatusMarker)
+		out.linef("%s · %s", asked(p), spent(p))
+		if p.RunURL != "" {
+			out.linef("\n%s", mdLink("Watch the run", p.RunURL))
+		}
+		out.linef("")
+		out.linef("- %s", steps("**Base commit**", p.Baseline))
+		from := max(0, len(p.Ticks)-out.rows)
+		if from > 0 {
+			out.left = append(out.left, fmt.Sprintf("%d of %s", from, count(len(p.Ticks), "tick")))
+		}
+		for _, t := range p.Ticks[from:] {
+			name := fmt.Sprintf("**Tick %d**", t.N)
+			if p.MaxTicks > 0 {
+				name = fmt.Sprintf("**Tick %d** of at most %d", t.N, p.MaxTicks)
+			}
+			line := steps(name, t.Steps)
+			if t.Verdict != "" {
+				line += " → " + mdText(t.Verdict, 60)
+			}
+			out.linef("- %s", line)
+		}
+		if p.Now != "" {
+			out.linef("- ⏳ *now: %s*", mdText(p.Now, maxTitle))
+		}
+		out.items("note", len(p.Notes), func(i int) string { return "note: " + mdText(p.Notes[i], maxDetail) })
+	})
+}
+
+func asked(p Progress) string {
+	s := "Run " + mdCode(p.Run, 100)
+	if p.Actor != "" {
+		s += ", asked for by " + mdCode(p.Actor, 60)
+	}
+	if p.Agent != "" {
+		s += ", with " + mdCode(p.Agent, 60)
+	}
+	return s
+}
+
+func spent(p Progress) string {
+	s := fmt.Sprintf("spent so far: %s", p.Cost)
+	if p.MaxCost > 0 {
+		s += fmt.Sprintf(" of at most %s", p.MaxCost)
+	}
+	return s
+}
+
+func steps(name string, all []Step) string {
+	parts := make([]string, 0, len(all))
+	for _, s := range all {
+		text := mark(s.Mark) + " " + mdText(s.Name, 80)
+		if s.Detail != "" {
+			text += " (" + mdText(s.Detail, maxTitle) + ")"
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return name
+	}
+	return name + ": " + strings.Join(parts, " · ")
+}
+
+// StatusComment is the final word on the issue, for every terminal. It stays within limit bytes
+// (0: GitHub's limit).
+func StatusComment(r Record, limit int) string {
+	return fit(limit, r.rest(), func(p *page) {
+		t := r.terminal()
+		p.linef("%s\n### %s %s\n\n%s", StatusMarker, face(t), t.Title, mdText(r.verdict(), maxDetail))
+		p.ending(r)
+		if gates := r.deciding(); len(gates) > 0 {
+			p.linef("")
+			p.items("gate run", len(gates), func(i int) string {
+				g := gates[i]
+				return fmt.Sprintf("%s %s on the %s: %s", mark(g.Status), mdText(g.label(), maxTitle), place(g.Where), g.result())
+			})
+		}
+		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), r.cost())
+		var off []string
+		for _, e := range r.Confinement {
+			if !e.Active {
+				off = append(off, mdText(e.Name, 40))
+			}
+		}
+		if len(off) > 0 {
+			p.linef("\n**Not enforced on this machine:** %s", strings.Join(off, ", "))
+		}
+		p.linef("\nRun %s. %s", mdCode(r.Run, 100), r.rest())
+	})
+}
