@@ -41,7 +41,7 @@ func PRTitle(r Record) string {
 // PRBody is the pull request's description: the verdict, what proved it, what it cost, and where
 // the rest lies. It stays within limit bytes (0: GitHub's 65,536) and says what it left out.
 func PRBody(r Record, limit int) string {
-	return fit(limit, r.rest(), func(p *page) {
+	return fit(limit, r.rest(), "\n"+PullRequestEnd+"\n", func(p *page) {
 		if r.Head != nil {
 			p.linef("%s%s%s", pullMarkerHead, r.Head.ID, pullMarkerTail)
 		}
@@ -54,10 +54,13 @@ func PRBody(r Record, limit int) string {
 		if g := r.goal(); g != "" {
 			p.linef("\n> %s", mdText(g, maxTitle))
 		}
-		p.linef("\n### What proved it")
+		if r.Terminal == Done {
+			p.linef("\n### What proved it")
+		} else {
+			p.linef("\n### Gates")
+		}
 		p.body(r)
 		p.verify(r)
-		p.linef("\n%s", PullRequestEnd)
 	})
 }
 
@@ -65,7 +68,7 @@ func PRBody(r Record, limit int) string {
 // above which GitHub drops a summary whole.
 func JobSummary(r Record) string {
 	// The runner adds a line end of its own, and a job may have written a summary before.
-	return fit(MaxJobSummary-64<<10, r.rest(), func(p *page) {
+	return fit(MaxJobSummary-64<<10, r.rest(), "", func(p *page) {
 		p.headline(r)
 		p.ending(r)
 		if g := r.goal(); g != "" {

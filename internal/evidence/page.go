@@ -55,15 +55,17 @@ func (p *page) items(noun string, n int, item func(i int) string) {
 }
 
 // open starts a part that is folded away until somebody asks for it.
-func (p *page) open(summary string) { p.linef("\n<details><summary>%s</summary>\n", summary) }
+func (p *page) open(summary string) { p.linef("\n<details><summary>%s</summary>", summary) }
 func (p *page) close()              { p.linef("\n</details>") }
 
-// fit renders with fewer and fewer rows until the result keeps within limit bytes. The last resort,
-// for a limit below what fixed parts take, is a cut at a line's end.
-func fit(limit int, rest string, render func(p *page)) string {
+// fit renders with fewer and fewer rows until the result and tail keep within limit bytes. The last
+// resort, for a limit below what fixed parts take, is a cut at a line's end. rest says where
+// everything lies that was left out.
+func fit(limit int, rest, tail string, render func(p *page)) string {
 	if limit <= 0 {
 		limit = MaxGitHubBody
 	}
+	limit = max(0, limit-len(tail))
 	var s string
 	for _, rows := range []int{math.MaxInt, 300, 100, 40, 15, 5, 2} {
 		p := &page{rows: rows}
@@ -72,7 +74,7 @@ func fit(limit int, rest string, render func(p *page)) string {
 			p.linef("\n> **Cut to fit.** Not shown here: %s. %s", strings.Join(p.left, ", "), rest)
 		}
 		if s = p.String(); len(s) <= limit {
-			return s
+			return s + tail
 		}
 	}
 	note := "\n\n> **Cut to fit.** " + rest + "\n"
@@ -83,7 +85,7 @@ func fit(limit int, rest string, render func(p *page)) string {
 	if i := strings.LastIndexByte(s, '\n'); i > 0 {
 		s = s[:i]
 	}
-	return closeFolds(s, limit-len(note)) + note
+	return closeFolds(s, limit-len(note)) + note + tail
 }
 
 // closeFolds ends what a cut left open, so that the note after it is seen.

@@ -11,7 +11,7 @@ import (
 func (p *page) gates(r Record) {
 	gates := r.deciding()
 	if len(gates) == 0 {
-		p.linef("\nNo gate has run.")
+		p.linef("\nNone has run on the last state of the change.")
 		return
 	}
 	p.table("gate run", len(gates), func(i int) []string {
@@ -156,9 +156,9 @@ func status(f FileDelta) string {
 
 // costs is who spent what.
 func (p *page) costs(r Record) {
-	p.linef("\n### Cost: %s\n", r.cost())
+	p.linef("\n### Cost: %s", r.cost())
 	if len(r.Calls) == 0 {
-		p.linef("No model was called through the meter.")
+		p.linef("\nNo model was called through the meter.")
 	}
 	s := r.spends()
 	p.table("model", len(s), func(i int) []string {

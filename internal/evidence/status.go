@@ -12,7 +12,7 @@ func RunningComment(p Progress, limit int) string {
 	if p.RunURL != "" {
 		rest = mdLink("The CI job", p.RunURL) + " shows the rest."
 	}
-	return fit(limit, rest, func(out *page) {
+	return fit(limit, rest, "", func(out *page) {
 		out.linef("%s\n### ⏳ Proctor is working on this issue\n", StatusMarker)
 		out.linef("%s · %s", asked(p), spent(p))
 		if p.RunURL != "" {
@@ -79,7 +79,7 @@ func steps(name string, all []Step) string {
 // StatusComment is the final word on the issue, for every terminal. It stays within limit bytes
 // (0: GitHub's limit).
 func StatusComment(r Record, limit int) string {
-	return fit(limit, r.rest(), func(p *page) {
+	return fit(limit, r.rest(), "", func(p *page) {
 		t := r.terminal()
 		p.linef("%s\n### %s %s\n\n%s", StatusMarker, face(t), t.Title, mdText(r.verdict(), maxDetail))
 		p.ending(r)

@@ -40,7 +40,7 @@ type Terminal struct {
 func Terminals() []Terminal {
 	return []Terminal{
 		{Done, 0, "Proved", "The change passed every gate in a pristine checkout of exactly this commit.",
-			"Review the draft pull request.", false},
+			"Review the change and decide.", false},
 		{AlreadySatisfied, 0, "Already satisfied", "There was nothing to do, and the gates showed it.",
 			"Close the issue, or add an acceptance test that shows what is missing.", false},
 		{StoppedBudget, 3, "Stopped: budget", "The money ceiling was reached. The work is kept.",

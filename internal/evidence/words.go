@@ -113,11 +113,17 @@ func face(t Terminal) string {
 // terminal is the record's row of the table; a running or broken record gets one that says so.
 func (r Record) terminal() Terminal {
 	t, ok := FindTerminal(r.Terminal)
-	if !ok {
+	switch {
+	case r.rehearsal():
+		t.Title, t.Meaning = "Ready", "The run could start here. No agent was started and no money was spent."
+	case !ok:
 		return Terminal{Name: r.Terminal, Exit: r.ExitCode, Title: "Unknown ending", Meaning: "The record names no ending that this program knows."}
 	}
 	return t
 }
+
+// rehearsal tells whether this was a dry run that went well: it ends as done and has proved nothing.
+func (r Record) rehearsal() bool { return r.DryRun && r.Terminal == Done && len(r.Ticks) == 0 }
 
 // last is the last tick, nil when there was none.
 func (r Record) last() *Tick {
@@ -127,10 +133,11 @@ func (r Record) last() *Tick {
 	return &r.Ticks[len(r.Ticks)-1]
 }
 
-// deciding are the gate runs that the ending rests on: those of the last tick, else of the base.
+// deciding are the gate runs that the ending rests on: those of the last tick, and of the base when
+// there was no tick.
 func (r Record) deciding() []Gate {
 	t := r.last()
-	if t == nil || len(t.Gates)+len(t.Proof) == 0 {
+	if t == nil {
 		return r.Baseline
 	}
 	return append(append([]Gate{}, t.Gates...), t.Proof...)
@@ -147,7 +154,7 @@ func (r Record) goal() string {
 // closes tells whether the change settles the run's own issue (INV-50): the run proved it, read that
 // issue from the forge itself, and is no revise of an older pull request.
 func (r Record) closes() bool {
-	return r.Terminal == Done && r.Trigger.Issue > 0 && r.Trigger.Verified && !r.Trigger.Revise
+	return r.Terminal == Done && !r.rehearsal() && r.Trigger.Issue > 0 && r.Trigger.Verified && !r.Trigger.Revise
 }
 
 // enforced tells whether a part of the confinement was active.
