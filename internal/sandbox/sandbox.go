@@ -59,6 +59,7 @@ type Result struct {
 	Exceeded  string // the limit that ended it: "output", "disk", "processes"; else empty
 	Survivors int    // descendants that were alive after the main process ended and were killed
 	Duration  time.Duration
+	Enforced  []Enforced // what held this very tree; the same lines as Box.Probe
 }
 
 // Enforced is one line of what confinement does on this machine.

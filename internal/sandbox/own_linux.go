@@ -1,0 +1,157 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Own gives directories, and everything below them, to the user that untrusted processes run as, and
+// makes the way to them passable. Where that is the harness's own user it does nothing. It never
+// follows a symbolic link and never touches a file that has another name elsewhere, because the other
+// name may be in the harness's own store. Run does this for a ReadWrite directory whose top does not
+// belong to the user yet; call Own again for what the harness adds later. Nothing untrusted may be
+// running in the directories meanwhile.
+func (b *Box) Own(dirs ...string) error {
+	if b.user == nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		real, err := realDir(dir)
+		if err != nil {
+			return fmt.Errorf("sandbox: give a directory away: %w", err)
+		}
+		if real == "/" || within(real, systemDirs()) {
+			return fmt.Errorf("sandbox: %s is the system's and cannot be given away", real)
+		}
+		if err := makePassable(real, *b.user); err != nil {
+			return err
+		}
+		if err := chownTree(real, *b.user); err != nil {
+			return fmt.Errorf("sandbox: give %s to user %d: %w", real, b.user.UID, err)
+		}
+	}
+	return nil
+}
+
+// prepare readies the directories of one run.
+func (b *Box) prepare(s spec) error {
+	if s.User == nil {
+		return nil
+	}
+	for _, dir := range s.ReadWrite {
+		var st unix.Stat_t
+		if err := unix.Stat(dir, &st); err != nil {
+			return fmt.Errorf("sandbox: writable directory %s: %w", dir, err)
+		}
+		if int(st.Uid) != s.User.UID {
+			if err := b.Own(dir); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := makePassable(dir, *s.User); err != nil {
+			return err
+		}
+	}
+	return makePassable(s.Dir, *s.User)
+}
+
+// makePassable lets the user enter the directories above path. Only a private directory of ours, as
+// os.MkdirTemp makes them, is changed: its group may then enter it, without listing it.
+func makePassable(path string, user Identity) error {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		var st unix.Stat_t
+		if err := unix.Stat(dir, &st); err != nil {
+			return fmt.Errorf("sandbox: %s: %w", dir, err)
+		}
+		if permits(st, user, 0o1) {
+			continue
+		}
+		private := int(st.Uid) == os.Geteuid() && st.Mode&0o077 == 0
+		if !private || dir == "/root" || strings.Count(dir, "/") == 1 || filepath.Dir(dir) == "/home" {
+			return fmt.Errorf("sandbox: user %d, who runs agents and gates, cannot enter %s on the way to %s: put the work directory elsewhere, or chmod o+x %s", user.UID, dir, path, dir)
+		}
+		if err := os.Chown(dir, -1, user.GID); err != nil {
+			return fmt.Errorf("sandbox: make %s passable: %w", dir, err)
+		}
+		if err := os.Chmod(dir, os.FileMode(st.Mode&0o700|0o010)); err != nil {
+			return fmt.Errorf("sandbox: make %s passable: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// chownTree works by directory descriptors, so that a name that changes meanwhile cannot lead it out.
+func chownTree(dir string, user Identity) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if err := chownBelow(fd, dir, user); err != nil {
+		return err
+	}
+	// Last, because Run takes it as the mark that all below is done.
+	return unix.Fchown(fd, user.UID, user.GID)
+}
+
+func chownBelow(fd int, path string, user Identity) error {
+	copied, err := unix.Dup(fd) // ReadDir closes what it reads
+	if err != nil {
+		return err
+	}
+	unix.CloseOnExec(copied)
+	f := os.NewFile(uintptr(copied), path)
+	names, err := f.Readdirnames(-1)
+	_ = f.Close()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := chownEntry(fd, path, name, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func chownEntry(fd int, path, name string, user Identity) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		return err
+	}
+	full := filepath.Join(path, name)
+	kind := st.Mode & unix.S_IFMT
+	if kind == unix.S_IFDIR {
+		sub, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", full, err)
+		}
+		defer func() { _ = unix.Close(sub) }()
+		if err := chownBelow(sub, full, user); err != nil {
+			return err
+		}
+		if int(st.Uid) == user.UID && int(st.Gid) == user.GID {
+			return nil
+		}
+		return unix.Fchown(sub, user.UID, user.GID)
+	}
+	if int(st.Uid) == user.UID && int(st.Gid) == user.GID {
+		return nil
+	}
+	if kind == unix.S_IFREG && st.Nlink > 1 {
+		return fmt.Errorf("%s has %d names (hard links): giving it away would give away the others: copy it instead of linking it", full, st.Nlink)
+	}
+	if err := unix.Fchownat(fd, name, user.UID, user.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return fmt.Errorf("chown %s: %w", full, err)
+	}
+	return nil
+}

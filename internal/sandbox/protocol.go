@@ -1,0 +1,64 @@
+package sandbox
+
+// The harness and its child talk over one socket, file descriptor 3 of the child, in lines of JSON.
+// The socket is also the life line: when it closes, the harness is gone and the child kills its tree.
+
+// shimName is the argv[0] under which the binary starts itself again. It is no path, so no user can
+// reach this door by naming a file.
+const shimName = "proctor: sandbox"
+
+// controlFD is where the child finds the socket.
+const controlFD = 3
+
+// spec is the first message to the child: what to run and how to hold it.
+type spec struct {
+	Argv      []string   `json:"argv"`
+	Env       []string   `json:"env"`
+	Dir       string     `json:"dir"`
+	Mode      Mode       `json:"mode"`
+	ReadWrite []string   `json:"read_write"`
+	ReadOnly  []string   `json:"read_only"`
+	Ports     []uint16   `json:"ports"`
+	Limits    Limits     `json:"limits"`
+	User      *Identity  `json:"user,omitempty"`
+	Probe     bool       `json:"probe,omitempty"` // confine, report, start nothing
+	Pretend   Capability `json:"pretend"`
+}
+
+// Capability makes a machine look weaker than it is, so that what happens on older kernels can be
+// shown on a new one. The zero value pretends nothing; it cannot make anything look stronger.
+type Capability struct {
+	MaxLandlock int  `json:"max_landlock,omitempty"` // highest Landlock ABI to use; 0: the kernel's; -1: none
+	NoSeccomp   bool `json:"no_seccomp,omitempty"`
+}
+
+// order is every later message to the child.
+type order struct {
+	Kill    bool  `json:"kill,omitempty"` // at once
+	GraceMS int64 `json:"grace_ms"`       // else SIGTERM now, and kill after this
+}
+
+// report is a message from the child. Exactly one of the last three is set, but for a probe, which
+// ends after Enforced.
+type report struct {
+	Enforced []Enforced `json:"enforced,omitempty"`
+	Failed   *failure   `json:"failed,omitempty"`
+	Started  int        `json:"started,omitempty"` // pid
+	Ended    *ending    `json:"ended,omitempty"`
+}
+
+// failure is a command that was not started.
+type failure struct {
+	Kind    string `json:"kind"` // "missing", "denied", "strict", "system"
+	Program string `json:"program,omitempty"`
+	Detail  string `json:"detail"`
+}
+
+// ending is a tree that is gone.
+type ending struct {
+	ExitCode  int    `json:"exit"`
+	Signal    string `json:"signal,omitempty"`
+	Exceeded  string `json:"exceeded,omitempty"`
+	Survivors int    `json:"survivors"`
+	Left      []int  `json:"left,omitempty"` // could not be killed
+}

@@ -1,0 +1,298 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// session is one child at work.
+type session struct {
+	proc    *os.Process
+	control *os.File
+	orders  *json.Encoder
+	reports chan report   // closed when the child has hung up
+	exited  chan struct{} // closed when the child was waited for
+	state   *os.ProcessState
+}
+
+func (b *Box) probe(ctx context.Context, s spec) ([]Enforced, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = null.Close() }()
+	child, err := b.open(s, null, null, null)
+	if err != nil {
+		return nil, err
+	}
+	defer child.close()
+	select {
+	case r := <-child.reports:
+		if r.Failed != nil {
+			return nil, errors.New("sandbox: probe: " + r.Failed.Detail)
+		}
+		if r.Enforced == nil {
+			return nil, child.broken()
+		}
+		return r.Enforced, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// open starts a child and tells it what to do.
+func (b *Box) open(s spec, stdin, stdout, stderr *os.File) (*session, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: make the control socket: %w", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "control")
+	defer func() { _ = theirs.Close() }()
+	if err := unix.SetNonblock(pair[0], true); err != nil {
+		_ = unix.Close(pair[0])
+		return nil, fmt.Errorf("sandbox: make the control socket: %w", err)
+	}
+	ours := os.NewFile(uintptr(pair[0]), "control")
+	proc, err := os.StartProcess(b.exe, []string{shimName}, &os.ProcAttr{
+		// Nothing of the harness's own environment; the runtime needs none.
+		Env:   []string{"GOMAXPROCS=2"},
+		Dir:   "/",
+		Files: []*os.File{stdin, stdout, stderr, theirs},
+		// Out of reach of the terminal's Ctrl-C: we decide when a tree ends.
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		_ = ours.Close()
+		return nil, fmt.Errorf("sandbox: start the supervisor %s: %w", b.exe, err)
+	}
+	c := &session{proc: proc, control: ours, orders: json.NewEncoder(ours), reports: make(chan report), exited: make(chan struct{})}
+	go c.read()
+	go c.wait()
+	if err := c.orders.Encode(s); err != nil {
+		c.close()
+		return nil, fmt.Errorf("sandbox: instruct the supervisor: %w (does the main of %s call sandbox.Child first?)", err, b.exe)
+	}
+	return c, nil
+}
+
+func (c *session) read() {
+	defer close(c.reports)
+	in := json.NewDecoder(c.control)
+	for {
+		var r report
+		if err := in.Decode(&r); err != nil {
+			return
+		}
+		c.reports <- r
+	}
+}
+
+func (c *session) wait() {
+	c.state, _ = c.proc.Wait()
+	close(c.exited)
+}
+
+// close hangs up, upon which the child kills what is left of its tree.
+func (c *session) close() {
+	_ = c.control.Close()
+	for range c.reports {
+	}
+	<-c.exited
+}
+
+func (c *session) broken() error {
+	<-c.exited
+	return fmt.Errorf("sandbox: the supervisor ended without a report (%s): does the main of this binary call sandbox.Child first?", c.state)
+}
+
+// run starts the tree and sees it through.
+func (b *Box) run(ctx context.Context, s spec, cmd Command) (Result, error) {
+	streams, err := openStreams(cmd, s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer streams.close()
+	begin := time.Now()
+	child, err := b.open(s, streams.stdin, streams.stdout, streams.stderr)
+	if err != nil {
+		return Result{}, err
+	}
+	defer child.close()
+	streams.handOver(cmd)
+	res, end, err := b.await(ctx, child, streams, cmd)
+	if err != nil {
+		return Result{}, err
+	}
+	<-child.exited
+	streams.drain()
+	res.Duration = time.Since(begin)
+	res.ExitCode, res.Signal, res.Survivors = end.ExitCode, end.Signal, end.Survivors
+	if res.Exceeded == "" {
+		res.Exceeded = end.Exceeded
+	}
+	b.log.Debug("sandboxed process ended", "exit", res.ExitCode, "signal", res.Signal, "timed_out", res.TimedOut,
+		"cancelled", res.Cancelled, "exceeded", res.Exceeded, "survivors", res.Survivors, "ms", res.Duration.Milliseconds())
+	if len(end.Left) > 0 {
+		return res, &LeftoverError{PIDs: end.Left}
+	}
+	return res, nil
+}
+
+// await turns the clock, the context and the caps into orders, until the tree is gone.
+func (b *Box) await(ctx context.Context, child *session, streams *streams, cmd Command) (Result, *ending, error) {
+	var res Result
+	var limit <-chan time.Time
+	if cmd.Timeout > 0 {
+		t := time.NewTimer(cmd.Timeout)
+		defer t.Stop()
+		limit = t.C
+	}
+	done := ctx.Done()
+	stop := func() {
+		limit, done = nil, nil // the first reason is the one that is told
+		_ = child.orders.Encode(order{GraceMS: cmd.Grace.Milliseconds()})
+	}
+	over := streams.over
+	for {
+		select {
+		case r, open := <-child.reports:
+			switch {
+			case !open:
+				return res, nil, child.broken()
+			case r.Failed != nil:
+				return res, nil, startError(r)
+			case r.Ended != nil:
+				return res, r.Ended, nil
+			}
+			res.Enforced = r.Enforced
+		case <-limit:
+			res.TimedOut = true
+			stop()
+		case <-done:
+			res.Cancelled = true
+			stop()
+		case <-over:
+			over, limit, done = nil, nil, nil
+			res.Exceeded = "output"
+			_ = child.orders.Encode(order{Kill: true})
+		}
+	}
+}
+
+func startError(r report) error {
+	f := r.Failed
+	switch f.Kind {
+	case "strict":
+		return &UnenforcedError{Missing: inactive(r.Enforced)}
+	case "missing":
+		return &StartError{Program: f.Program, Detail: f.Detail, Err: ErrProgramMissing}
+	case "denied":
+		return &StartError{Program: f.Program, Detail: f.Detail, Err: ErrProgramDenied}
+	}
+	return &StartError{Program: f.Program, Detail: f.Detail, Err: errors.New("the system refused")}
+}
+
+// streams are the three pipes of a tree, as seen from here.
+type streams struct {
+	stdin, stdout, stderr *os.File // the tree's ends
+	in                    *os.File // ours; nil when there is no input
+	outs                  [2]*os.File
+	limit                 int64
+	over                  chan struct{} // closed by the first stream over the limit
+	once                  sync.Once
+	pumps                 sync.WaitGroup
+}
+
+func openStreams(cmd Command, s spec) (*streams, error) {
+	st := &streams{limit: s.Limits.Output, over: make(chan struct{})}
+	var err error
+	if cmd.Stdin == nil {
+		st.stdin, err = os.Open(os.DevNull)
+	} else {
+		st.stdin, st.in, err = os.Pipe()
+	}
+	if err == nil {
+		st.outs[0], st.stdout, err = os.Pipe()
+	}
+	if err == nil {
+		st.outs[1], st.stderr, err = os.Pipe()
+	}
+	if err == nil && s.User != nil {
+		// Programs open /dev/stdout and /dev/stderr by name; that asks for the owner of the pipe.
+		for _, f := range []*os.File{st.stdout, st.stderr, st.stdin} {
+			if f == st.stdin && st.in == nil {
+				continue
+			}
+			err = errors.Join(err, unix.Fchown(int(f.Fd()), s.User.UID, s.User.GID))
+		}
+	}
+	if err != nil {
+		st.close()
+		return nil, fmt.Errorf("sandbox: make pipes: %w", err)
+	}
+	return st, nil
+}
+
+// handOver closes the tree's ends here and starts to move bytes.
+func (st *streams) handOver(cmd Command) {
+	for _, f := range []*os.File{st.stdin, st.stdout, st.stderr} {
+		_ = f.Close()
+	}
+	if st.in != nil {
+		go func() {
+			// A reader that never ends is left behind when the tree is gone; its next byte meets a closed pipe.
+			_, _ = io.Copy(st.in, cmd.Stdin)
+			_ = st.in.Close()
+		}()
+	}
+	for i, w := range []io.Writer{writerOrDiscard(cmd.Stdout), writerOrDiscard(cmd.Stderr)} {
+		st.pumps.Go(func() { st.pump(st.outs[i], w) })
+	}
+}
+
+// pump reads to the end whatever happens, so that a tree never blocks on a full pipe.
+func (st *streams) pump(from *os.File, to io.Writer) {
+	buf := make([]byte, 64<<10)
+	left := st.limit
+	for {
+		n, err := from.Read(buf)
+		if keep := min(int64(n), left); keep > 0 && to != nil {
+			if _, werr := to.Write(buf[:keep]); werr != nil {
+				to = nil
+			}
+		}
+		if left -= int64(n); left < 0 {
+			left = 0
+			st.once.Do(func() { close(st.over) })
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// drain waits for what is still in the pipes. The tree is gone, so their ends are closed; a process
+// that could not be killed must not hold us up.
+func (st *streams) drain() {
+	for _, f := range st.outs {
+		_ = f.SetReadDeadline(time.Now().Add(2 * time.Second))
+	}
+	st.pumps.Wait()
+}
+
+func (st *streams) close() {
+	for _, f := range []*os.File{st.stdin, st.stdout, st.stderr, st.in, st.outs[0], st.outs[1]} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
