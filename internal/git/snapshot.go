@@ -1,0 +1,95 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// SnapshotOptions of one snapshot.
+type SnapshotOptions struct {
+	Parent       ID // empty: the base
+	Meta         Meta
+	MaxFileBytes int64 // a larger file is a TooLarge problem and is not stored; 0: no bound
+}
+
+// Snapshot is what the agent's directory held.
+type Snapshot struct {
+	Commit    ID
+	Tree      ID
+	Unchanged bool     // the tree equals the parent's; Commit is the parent, nothing was written
+	Changes   []Change // base → tree, sorted bytewise by path
+	Problems  []Problem
+}
+
+// Lossy reports whether any problem makes the tree differ from what the agent made.
+func (s Snapshot) Lossy() bool {
+	for _, p := range s.Problems {
+		if p.Lossy() {
+			return true
+		}
+	}
+	return false
+}
+
+// Snapshot commits what the directory holds: the base's tree, changed by what differs on the disk,
+// with sealed files as in the base. It reads files only, never the agent's repository, index or
+// configuration, and starts no process. An error is fatal to the run: no commit says what is there.
+func (w *Worktree) Snapshot(ctx context.Context, opts SnapshotOptions) (Snapshot, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gate {
+		return Snapshot{}, errors.New("snapshot: nothing a gate writes is ever committed")
+	}
+	s := w.store
+	if opts.Parent == "" {
+		opts.Parent = s.base
+	}
+	var diff scanned
+	err := w.withRoot(func(root int) (err error) {
+		diff, err = w.scan(ctx, root, w.want, true, opts.MaxFileBytes)
+		return err
+	})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	changes, problems := w.overlay(diff)
+	snap := Snapshot{Problems: problems}
+	if snap.Tree, err = s.buildTree(ctx, s.tree, changes); err != nil {
+		return Snapshot{}, fmt.Errorf("snapshot %s: %w", w.dir, err)
+	}
+	if snap.Changes, err = s.Diff(ctx, s.tree, snap.Tree); err != nil {
+		return Snapshot{}, fmt.Errorf("snapshot %s: %w", w.dir, err)
+	}
+	before, err := s.Tree(ctx, opts.Parent)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("snapshot %s: read the parent: %w", w.dir, err)
+	}
+	if before == snap.Tree {
+		snap.Commit, snap.Unchanged = opts.Parent, true
+		return snap, nil
+	}
+	snap.Commit, err = s.writeCommit(snap.Tree, []ID{opts.Parent}, opts.Meta.message(s.base))
+	return snap, err
+}
+
+// overlay turns what was found into changes of the tree. New files at sealed paths are left out.
+func (w *Worktree) overlay(diff scanned) (overlay, []Problem) {
+	changes := make(overlay, len(diff.changed)+len(diff.extra))
+	problems := diff.problems
+	for _, f := range diff.changed {
+		changes[f.path] = f.now
+	}
+	w.extra = make(map[string]extraFile, len(diff.extra))
+	for _, f := range diff.extra {
+		if w.sealed != nil && w.sealed(f.path) {
+			problems = append(problems, Problem{f.path, SealedTouched, "a new file at a sealed path is not pushed"})
+			continue
+		}
+		changes[f.path] = f.now
+		if f.seen != (stamp{}) {
+			w.extra[f.path] = extraFile{f.seen, f.now}
+		}
+	}
+	return changes, problems
+}
