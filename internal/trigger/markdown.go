@@ -68,6 +68,9 @@ func (b *blocks) next(line string) bool {
 			// paragraph of a quote or item that was left), some do not.
 			b.doubt = true
 		}
+		if inParagraph && isUnderline(text) && strings.HasPrefix(b.para[0], "[") {
+			b.doubt = true // a heading, or reference definitions and then a list or text
+		}
 		if k, ok := b.startLeaf(text, inParagraph); ok {
 			b.close(matched, opened)
 			b.end(k)
