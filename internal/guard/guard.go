@@ -21,6 +21,8 @@ const (
 	Tampering  Rule = "test-tampering"
 	Dependency Rule = "dependency"
 	HighRisk   Rule = "high-risk-path"
+	Unreadable Rule = "unreadable" // the harness may not read it, so the commit would not be what the agent made
+	Odd        Rule = "odd-file"   // a fifo, a socket, an ignore file without effect
 )
 
 // Level says what a finding does.

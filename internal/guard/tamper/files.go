@@ -1,0 +1,55 @@
+package tamper
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+var (
+	testDir  = regexp.MustCompile(`(?i)(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures|acceptance|e2e|cypress)/`)
+	testName = regexp.MustCompile(`(?i)(?:^|/)(?:test_[^/]*|[^/]*(?:[-_.]tests?|[-_.]spec|Tests?|IT))\.\w+$|\.(?:bats|feature|phpt|cy\.[jt]s)$`)
+	snapshot = regexp.MustCompile(`(?i)\.(?:snap|ambr|golden)(?:\.\w+)?$|(?:^|/)(?:__snapshots__|__image_snapshots__|__snapshot__|snapshots|golden|goldens)/|\.(?:approved|verified)\.\w+$|\.golden\.`)
+	code     = regexp.MustCompile(`(?i)\.(?:go|py|[cm]?[jt]sx?|rs|java|kts?|groovy|scala|rb|php|phpt|cs|sh|bash|bats|feature|c|cc|cpp|swift|ex|exs|clj|hs|lua|pl|t|dart)$`)
+)
+
+func isTestPath(p string) bool { return testDir.MatchString(p) || testName.MatchString(path.Clean(p)) }
+
+func isSnapshot(p string) bool { return snapshot.MatchString(p) }
+
+// wholeFile looks at files as wholes: test files that go away and snapshots that are made anew. A test file
+// whose tests are known by name is told test by test instead.
+func (c *Comparison) wholeFile(f File) {
+	switch {
+	case !f.Was:
+	case !f.Is:
+		if c.testsIn(f) == 0 {
+			c.gone = append(c.gone, f)
+		}
+	case isSnapshot(f.Path) && f.BeforeID != f.AfterID:
+		c.signs = append(c.signs, Sign{Path: f.Path, Detail: "a recorded expectation was made anew", Next: "check that the new output is what was asked for", Weak: true})
+	}
+}
+
+func (c *Comparison) testsIn(f File) int {
+	for _, d := range dialects() {
+		if d.speaks(f.Path) && d.collects(f.Path, true) {
+			return len(d.read(f.Path, string(f.Before)).tests)
+		}
+	}
+	return 0
+}
+
+func goneSign(f File) Sign {
+	s := Sign{Path: f.Path, Next: putBack}
+	switch {
+	case isSnapshot(f.Path):
+		s.Detail = "a recorded expectation is gone"
+	case code.MatchString(f.Path):
+		s.Detail = "a test file is gone"
+	default:
+		s.Detail, s.Weak = fmt.Sprintf("a file beside tests is gone (%s)", strings.ToLower(path.Ext(f.Path))), true
+	}
+	return s
+}
