@@ -12,7 +12,8 @@ import (
 func Plain(r Record, dir string) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-12s %s", name, fmt.Sprintf(format, args...)), " "))
+		b.WriteByte('\n')
 	}
 	t := r.terminal()
 	title := strings.ToUpper(t.Title)

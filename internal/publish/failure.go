@@ -1,0 +1,194 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
+)
+
+// ErrMoved: the branch holds commits that are not ours, or is gone. Nothing was overwritten.
+var ErrMoved = errors.New("the branch is not where the run left it")
+
+// Step is where publishing stopped.
+type Step string
+
+// The steps.
+const (
+	StepAim         Step = "choose the branch"
+	StepCheck       Step = "check the request"
+	StepPush        Step = "push the branch"
+	StepPullRequest Step = "open the pull request"
+)
+
+// Failure is why a proved commit is not published: exit code 6, terminal publish_failed. It wraps
+// ErrMoved or one of forge's kinds where the cause is one.
+type Failure struct {
+	Step   Step
+	Branch string
+	Commit string // the proved commit, which is kept
+	Kept   string // the ref it is kept on, "" when the record names none
+	Pushed string // the branch that holds it all the same, "" when it was not pushed
+	Next   string // what a person clicks or runs
+	Err    error
+}
+
+// Reason is the failure in one sentence, for the record.
+func (f *Failure) Reason() string {
+	s := fmt.Sprintf("%s: %s", f.Step, f.cause())
+	if f.Branch != "" && !strings.Contains(s, f.Branch) {
+		s = fmt.Sprintf("%s %s: %s", f.Step, f.Branch, f.cause())
+	}
+	return s
+}
+
+// cause is the error without the next step that forge's own text ends with: Next holds it.
+func (f *Failure) cause() string {
+	var fe *forge.Error
+	if errors.As(f.Err, &fe) && fe.Next != "" {
+		return strings.TrimSuffix(f.Err.Error(), ". Next: "+fe.Next)
+	}
+	return f.Err.Error()
+}
+
+func (f *Failure) Error() string {
+	s := f.Reason()
+	switch {
+	case f.Pushed != "":
+		s += fmt.Sprintf(". The proved commit %s is on branch %s", f.Commit, f.Pushed)
+	case f.Kept != "" && f.Commit != "":
+		s += fmt.Sprintf(". The proved commit %s is kept on %s", f.Commit, f.Kept)
+	}
+	if f.Next != "" {
+		s += ". Next: " + f.Next
+	}
+	return s
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Settle writes the failure into a record: its terminal, reason, next step, and the branch that was
+// pushed all the same.
+func (f *Failure) Settle(r *evidence.Record) {
+	r.Finish(evidence.PublishFailed, f.Reason(), f.Next)
+	r.Published = nil
+	if f.Pushed != "" {
+		r.Published = &evidence.Published{Branch: f.Pushed, Commit: f.Commit}
+	}
+}
+
+func (p *Publisher) failure(step Step, q Request, err error, next string) *Failure {
+	f := &Failure{Step: step, Branch: q.Target.Branch, Kept: q.Record.Kept, Err: p.Redact.Error(err), Next: next}
+	if q.Record.Head != nil {
+		f.Commit = q.Record.Head.ID
+	}
+	if f.Next == "" {
+		f.Next = nextOf(err)
+	}
+	f.Next = p.Redact.String(f.Next)
+	return f
+}
+
+// nextOf is what the forge client says to do, or a general answer by kind.
+func nextOf(err error) string {
+	var fe *forge.Error
+	if errors.As(err, &fe) && fe.Next != "" {
+		return fe.Next
+	}
+	switch {
+	case errors.Is(err, forge.ErrUnauthorized):
+		return "the token has expired or was revoked: make a new one, store it as the job's secret, then add the label again"
+	case errors.Is(err, forge.ErrForbidden):
+		return "give the token write access to contents, issues and pull requests, then add the label again"
+	case errors.Is(err, forge.ErrNotFound):
+		return "check that the repository still exists under this name and that the token may see it, then add the label again"
+	case errors.Is(err, forge.ErrRateLimited):
+		return "wait until the forge's rate limit resets, then add the label again"
+	case errors.Is(err, forge.ErrUnavailable):
+		return "wait until the forge answers again, then add the label again"
+	}
+	return "mend what the message names, then add the label again"
+}
+
+// pushAdvice says what to click after git's push was refused. Git has no error codes for this: the
+// server's own words, which come through its standard error, are all there is.
+func pushAdvice(err error, kind, web string) string {
+	var fe *forge.Error
+	if errors.As(err, &fe) {
+		return nextOf(err)
+	}
+	said := strings.ToLower(err.Error())
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(said, w) {
+				return true
+			}
+		}
+		return false
+	}
+	settings := func(github, gitlab string) string {
+		if kind == "gitlab" {
+			return web + gitlab
+		}
+		return web + github
+	}
+	switch {
+	case has("without `workflows` permission", "without `workflow` scope", "workflows permission"):
+		return "the change touches .github/workflows: give the app or token the workflows permission, or keep workflows out of the change"
+	case has("gh006", "protected branch", "gh013", "repository rule", "not allowed to force push", "not allowed to push code to protected"):
+		return "a protection rule covers this branch name: allow it for the token's account at " +
+			settings("/settings/rules", "/-/settings/repository") + " or set publish.branch to a name outside the rule, then add the label again"
+	case has("archived", "read-only"):
+		return "the repository is archived: unarchive it at " + settings("/settings", "/edit") + ", then add the label again"
+	case has("authentication failed", "invalid username or", "could not read username", "http 401", "returned error: 401"):
+		return "the token was not accepted: it may have expired in the meantime; make a new one, then add the label again"
+	case has("permission to", "denied to", "returned error: 403", "http 403", "not allowed to upload code", "write access to repository not granted"):
+		if kind == "gitlab" {
+			return "give the job a project access token with write_repository and the Developer role (the job's own token cannot push) at " + web + "/-/settings/access_tokens"
+		}
+		return "the workflow needs `permissions: contents: write`, or the token write access to the repository"
+	case has("repository not found", "returned error: 404", "could not be found"):
+		return "check that the repository still exists under this name and that the token may see it"
+	case has("pre-receive hook declined", "hook declined"):
+		return "a hook of the server refused the push: its own words stand in the message; ask whoever keeps that hook"
+	case has("could not resolve host", "connection refused", "timed out", "unable to access", "early eof", "remote end hung up"):
+		return "the forge could not be reached: add the label again when it can"
+	}
+	return "mend what git's message names, then add the label again"
+}
+
+// pullAdvice says what to click after the branch was pushed and the pull request was refused. The
+// page where a person opens it by hand is always among it.
+func pullAdvice(err error, kind, web, base, branch string) string {
+	byHand := "open it by hand: " + comparePage(kind, web, base, branch)
+	switch {
+	case errors.Is(err, forge.ErrPullRequestsForbidden) && kind == "gitlab":
+		return "the job's own token cannot open merge requests: use a project access token with the api scope, or " + byHand
+	case errors.Is(err, forge.ErrPullRequestsForbidden):
+		return "tick \"Allow GitHub Actions to create and approve pull requests\" at " + web + "/settings/actions, or " + byHand
+	case errors.Is(err, forge.ErrDraftUnsupported):
+		return "this repository's plan has no draft pull requests, and a run opens nothing else; " + byHand
+	}
+	return strings.TrimSuffix(nextOf(err), ".") + "; or " + byHand
+}
+
+// comparePage is where a person opens the pull request from branch.
+func comparePage(kind, web, base, branch string) string {
+	if kind == "gitlab" {
+		q := url.Values{"merge_request[source_branch]": {branch}, "merge_request[target_branch]": {base}}
+		return web + "/-/merge_requests/new?" + q.Encode()
+	}
+	return web + "/compare/" + escapePath(base) + "..." + escapePath(branch) + "?expand=1"
+}
+
+// escapePath escapes a branch name for an address and keeps its slashes.
+func escapePath(branch string) string {
+	parts := strings.Split(branch, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return strings.Join(parts, "/")
+}
