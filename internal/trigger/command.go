@@ -3,9 +3,8 @@ package trigger
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
-
-	"github.com/proctor-ci/proctor/internal/money"
 )
 
 // CommandInfo is one command that people may write in a comment.
@@ -68,20 +67,20 @@ func Help(prefix string) string {
 // ErrBudget is a budget command without a usable amount.
 var ErrBudget = errors.New("budget wants an amount of dollars to add, for example budget +5")
 
-// Budget is the amount a budget command adds. It is more than nothing.
-func (c Command) Budget() (money.USD, error) {
+// budgetForm bounds the amount below a million dollars and nine digits after the point, so that any
+// exact money type takes it.
+var budgetForm = regexp.MustCompile(`^\+\$?(\d{1,6}(?:\.\d{1,9})?)$`)
+
+// Amount is the decimal number of dollars a budget command adds ("2.50"). It is more than nothing.
+func (c Command) Amount() (string, error) {
 	if c.Name != "budget" || len(c.Args) != 1 {
-		return 0, ErrBudget
+		return "", ErrBudget
 	}
-	amount, plus := strings.CutPrefix(c.Args[0], "+")
-	if !plus {
-		return 0, ErrBudget
+	m := budgetForm.FindStringSubmatch(c.Args[0])
+	if m == nil || strings.Trim(m[1], "0.") == "" {
+		return "", ErrBudget
 	}
-	usd, err := money.Parse(strings.TrimPrefix(amount, "$"))
-	if err != nil || usd <= 0 {
-		return 0, ErrBudget
-	}
-	return usd, nil
+	return m[1], nil
 }
 
 // Canonical is the command as a dispatch carries it: a known name and, for budget, the checked
@@ -93,11 +92,11 @@ func (c Command) Canonical() (string, error) {
 	if c.Name != "budget" {
 		return c.Name, nil
 	}
-	usd, err := c.Budget()
+	usd, err := c.Amount()
 	if err != nil {
 		return "", err
 	}
-	return "budget +" + usd.Decimal(), nil
+	return "budget +" + usd, nil
 }
 
 func commandNames() []string {

@@ -8,8 +8,6 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
-
-	"github.com/proctor-ci/proctor/internal/money"
 )
 
 func commandIn(body string) string {
@@ -155,28 +153,31 @@ func FuzzFindCommand(f *testing.F) {
 
 func TestABudgetIsAnAmountToAddAndNothingElse(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		line, canonical string
-		want            money.USD
-	}{
-		{"/proctor budget +5", "budget +5", 5 * money.Dollar},
-		{"/proctor budget +$2.50", "budget +2.5", 5 * money.Dollar / 2},
-		{"/proctor budget 5", "", 0},
-		{"/proctor budget", "", 0},
-		{"/proctor budget +0", "", 0},
-		{"/proctor budget +-5", "", 0},
-		{"/proctor budget ++5", "", 0},
-		{"/proctor budget +1e9", "", 0},
-		{"/proctor budget +5 +5", "", 0},
-		{"/proctor budget +NaN", "", 0},
+	for line, want := range map[string]string{
+		"/proctor budget +5":       "5",
+		"/proctor budget +$2.50":   "2.50",
+		"/proctor budget 5":        "",
+		"/proctor budget":          "",
+		"/proctor budget +0.00":    "",
+		"/proctor budget +-5":      "",
+		"/proctor budget ++5":      "",
+		"/proctor budget +1e9":     "",
+		"/proctor budget +9999999": "",
+		"/proctor budget +5 +5":    "",
+		"/proctor budget +NaN":     "",
+		"/proctor budget +5.":      "",
+		"/proctor budget +\u0665":  "",
+		"/proctor status +5":       "",
 	} {
-		cmd, _ := FindCommand(c.line, "/proctor")
-		got, err := cmd.Budget()
-		if got != c.want || (err == nil) != (c.want > 0) {
-			t.Errorf("%s: %v, %v, want %v", c.line, got, err, c.want)
+		cmd, _ := FindCommand(line, "/proctor")
+		if got, err := cmd.Amount(); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", line, got, err, want)
 		}
-		if s, err := cmd.Canonical(); s != c.canonical || (err == nil) != (c.canonical != "") {
-			t.Errorf("%s: canonical %q, %v, want %q", c.line, s, err, c.canonical)
+		if cmd.Name != "budget" {
+			continue
+		}
+		if s, err := cmd.Canonical(); (err == nil) != (want != "") || err == nil && s != "budget +"+want {
+			t.Errorf("%s: canonical %q, %v", line, s, err)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestADispatchCarriesIdsThereAndBack(t *testing.T) {
 	want := Trigger{
 		Kind: KindDispatch, Event: "workflow_dispatch", Delivery: sent.Delivery, ID: sent.ID, Issue: Issue{Number: 12},
 		Change: sent.Change, Actor: sent.Actor, Asked: sent.Asked, Snapshot: sent.Issue.Snapshot(),
-		Command: &Command{Name: "budget", Args: []string{"+2.5"}, CommentID: 5},
+		Command: &Command{Name: "budget", Args: []string{"+2.50"}, CommentID: 5},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
