@@ -1,0 +1,157 @@
+package forgetest
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// app is a GitHub App installed in the repository.
+type app struct {
+	id           int64
+	slug         string
+	key          *rsa.PublicKey
+	installation int64
+	permissions  map[string]string
+	suspended    bool
+}
+
+// InstallApp registers an App that authenticates by RS256 JWTs of key, with an installation on the
+// repository that holds permissions ("issues": "write", …). Its account is slug + "[bot]".
+func (g *GitHub) InstallApp(appID, installation int64, slug string, key *rsa.PublicKey, permissions map[string]string) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	g.addAccount(slug+"[bot]", "Bot", "write")
+	g.app = &app{id: appID, slug: slug, key: key, installation: installation, permissions: maps.Clone(permissions)}
+}
+
+// SuspendApp suspends or restores the installation.
+func SuspendApp(on bool) Setting {
+	return func(g *GitHub) {
+		if g.app != nil {
+			g.app.suspended = on
+		}
+	}
+}
+
+func (g *GitHub) appRoutes() []route {
+	return []route{
+		{"GET /app", "", "", getApp},
+		{"POST /app/installations/{number}/access_tokens", "", "", createInstallationToken},
+	}
+}
+
+func getApp(c *call) (int, any, error) {
+	if err := c.appJWT(); err != nil {
+		return 0, nil, err
+	}
+	a := c.g.app
+	return http.StatusOK, obj{
+		"id": a.id, "slug": a.slug, "node_id": nodeID("A_", a.id), "owner": c.g.userJSON(c.g.user(c.g.opt.Owner)), "name": a.slug,
+		"description": nil, "external_url": c.g.url, "html_url": c.g.url + "/apps/" + a.slug, "created_at": stampOf(c.g.since),
+		"updated_at": stampOf(c.g.since), "permissions": a.permissions, "events": []string{"issues"}, "installations_count": 1,
+	}, nil
+}
+
+// createInstallationToken narrows to what was asked for; asking for more is refused.
+func createInstallationToken(c *call) (int, any, error) {
+	if err := c.appJWT(); err != nil {
+		return 0, nil, err
+	}
+	a := c.g.app
+	switch {
+	case int64(c.number()) != a.installation:
+		return 0, nil, notFound()
+	case a.suspended:
+		return 0, nil, refuse(http.StatusForbidden, "This installation has been suspended")
+	}
+	var in struct {
+		Repositories []string          `json:"repositories"`
+		Permissions  map[string]string `json:"permissions"`
+	}
+	if len(c.body) > 0 {
+		if err := c.decode(&in); err != nil {
+			return 0, nil, err
+		}
+	}
+	for _, r := range in.Repositories {
+		if !strings.EqualFold(r, c.g.opt.Name) {
+			return 0, nil, refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+		}
+	}
+	permissions := maps.Clone(a.permissions)
+	if in.Permissions != nil {
+		permissions = in.Permissions
+		have := &Token{Permissions: a.permissions}
+		for scope, level := range in.Permissions {
+			if !have.may(scope, level) {
+				return 0, nil, refuse(http.StatusUnprocessableEntity, "The permissions requested are not granted to this installation.")
+			}
+		}
+	}
+	value := "gh" + "s_" + secret(100) + "." + secret(120)
+	expires := c.g.now().Add(time.Hour)
+	c.g.tokens[value] = &Token{Login: a.slug + "[bot]", Permissions: permissions, Installation: true, Expires: expires}
+	return http.StatusCreated, obj{"token": value, "expires_at": stampOf(expires), "permissions": permissions, "repository_selection": "selected"}, nil
+}
+
+// appJWT checks signature, issuer and times as GitHub does: RS256, at most ten minutes, not from the future.
+func (c *call) appJWT() error {
+	bad := refuse(http.StatusUnauthorized, "A JSON web token could not be decoded")
+	_, raw, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	parts := strings.Split(raw, ".")
+	if c.g.app == nil || len(parts) != 3 {
+		return bad
+	}
+	var head struct{ Alg string }
+	var claims struct {
+		Iss any
+		Iat float64
+		Exp float64
+	}
+	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || decodeSegment(parts[0], &head) != nil || decodeSegment(parts[1], &claims) != nil || head.Alg != "RS256" {
+		return bad
+	}
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if rsa.VerifyPKCS1v15(c.g.app.key, crypto.SHA256, sum[:], sig) != nil {
+		return bad
+	}
+	now := float64(c.g.now().Unix())
+	switch {
+	case claims.Exp <= now:
+		return refuse(http.StatusUnauthorized, "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires")
+	case claims.Exp > now+600:
+		return refuse(http.StatusUnauthorized, "'Expiration time' claim ('exp') is too far in the future")
+	case claims.Iat > now:
+		return refuse(http.StatusUnauthorized, "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued")
+	case issuer(claims.Iss) != strconv.FormatInt(c.g.app.id, 10):
+		return refuse(http.StatusNotFound, "Integration not found")
+	}
+	return nil
+}
+
+func decodeSegment(s string, v any) error {
+	data, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+func issuer(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return ""
+}

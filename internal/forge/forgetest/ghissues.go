@@ -1,0 +1,385 @@
+package forgetest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+type label struct {
+	id          int64
+	name, color string
+}
+
+// issue is an issue, or with pull set a pull request: GitHub keeps both in one sequence.
+type issue struct {
+	id               int64
+	number           int
+	title, body      string
+	author           *account
+	state            string
+	locked           bool
+	deleted          bool
+	moved            string // URL of the issue's new home
+	labels           []string
+	assignees        []string
+	created, updated time.Time
+	closed           time.Time
+	comments         []*comment
+	events           []*event
+	reactions        []reaction
+	pull             *pull
+}
+
+type comment struct {
+	id               int64
+	body             string
+	author           *account
+	created, updated time.Time
+	reactions        []reaction
+}
+
+type event struct {
+	id          int64
+	name, label string
+	actor       *account
+	at          time.Time
+}
+
+type reaction struct {
+	id      int64
+	content string
+	by      *account
+}
+
+// maxBody is GitHub's limit for issue, comment and pull request bodies, in characters.
+const maxBody = 65536
+
+func (g *GitHub) issueRoutes() []route {
+	return []route{
+		{"GET /repos/{owner}/{repo}/issues/{number}", "issues|pull_requests", "read", getIssue},
+		{"GET /repos/{owner}/{repo}/issues/{number}/events", "issues|pull_requests", "read", listEvents},
+		{"GET /repos/{owner}/{repo}/issues/{number}/timeline", "issues|pull_requests", "read", listEvents},
+		{"GET /repos/{owner}/{repo}/issues/{number}/labels", "issues|pull_requests", "read", listIssueLabels},
+		{"POST /repos/{owner}/{repo}/issues/{number}/labels", "issues|pull_requests", "write", addIssueLabels},
+		{"DELETE /repos/{owner}/{repo}/issues/{number}/labels/{name}", "issues|pull_requests", "write", removeIssueLabel},
+		{"GET /repos/{owner}/{repo}/issues/{number}/comments", "issues|pull_requests", "read", listComments},
+		{"POST /repos/{owner}/{repo}/issues/{number}/comments", "issues|pull_requests", "write", createComment},
+		{"PATCH /repos/{owner}/{repo}/issues/comments/{id}", "issues|pull_requests", "write", editComment},
+		{"POST /repos/{owner}/{repo}/issues/{number}/reactions", "issues|pull_requests", "write", reactIssue},
+		{"POST /repos/{owner}/{repo}/issues/comments/{id}/reactions", "issues|pull_requests", "write", reactComment},
+		{"POST /repos/{owner}/{repo}/issues/{number}/assignees", "issues|pull_requests", "write", addAssignees},
+		{"GET /repos/{owner}/{repo}/labels/{name}", "issues|pull_requests", "read", getLabel},
+		{"POST /repos/{owner}/{repo}/labels", "issues|pull_requests", "write", createLabel},
+	}
+}
+
+// issue of the path, or GitHub's refusal.
+func (c *call) issue() (*issue, error) {
+	is := c.g.issues[c.number()]
+	switch {
+	case is == nil:
+		return nil, notFound()
+	case is.deleted:
+		return nil, refuse(http.StatusGone, "This issue was deleted")
+	case c.g.issuesOff && is.pull == nil:
+		return nil, refuse(http.StatusGone, "Issues are disabled for this repo")
+	}
+	return is, nil
+}
+
+func getIssue(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	o := c.g.issueJSON(is)
+	if is.moved != "" { // what the client sees after it followed the redirect
+		o["html_url"] = is.moved
+		o["repository_url"] = c.g.APIURL() + "/repos" + strings.TrimPrefix(is.moved[:strings.LastIndex(is.moved, "/issues/")], c.g.url)
+	}
+	return http.StatusOK, o, nil
+}
+
+func listEvents(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	out := []obj{}
+	for _, e := range is.events {
+		out = append(out, c.g.eventJSON(e))
+	}
+	return http.StatusOK, page(c, out), nil
+}
+
+func listIssueLabels(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, page(c, c.g.labelsJSON(is.labels)), nil
+}
+
+func addIssueLabels(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.mayWrite("triage"); err != nil {
+		return 0, nil, err
+	}
+	var in struct {
+		Labels []string `json:"labels"`
+	}
+	if err := c.decode(&in); err != nil {
+		return 0, nil, err
+	}
+	for _, name := range in.Labels {
+		if name == "" || utf8.RuneCountInString(name) > 50 {
+			return 0, nil, invalid("Label", "name", "invalid", "")
+		}
+		c.g.addLabel(is, name, c.g.user(c.token.Login), c.token.Job)
+	}
+	return http.StatusOK, c.g.labelsJSON(is.labels), nil
+}
+
+// addLabel changes the issue, writes the event and tells hooks and workflows.
+func (g *GitHub) addLabel(is *issue, name string, by *account, fromJob bool) *event {
+	l := g.label(name)
+	if l == nil {
+		l = &label{id: g.id(), name: name, color: "ededed"}
+		g.labels = append(g.labels, l)
+	}
+	if slices.Contains(is.labels, l.name) {
+		return nil
+	}
+	is.labels = append(is.labels, l.name)
+	e := g.addEvent(is, "labeled", l.name, by)
+	g.emitLabeled(is, l, by, fromJob)
+	return e
+}
+
+func (g *GitHub) addEvent(is *issue, name, label string, by *account) *event {
+	e := &event{id: g.id(), name: name, label: label, actor: by, at: g.now()}
+	is.events = append(is.events, e)
+	is.updated = e.at
+	return e
+}
+
+func removeIssueLabel(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.mayWrite("triage"); err != nil {
+		return 0, nil, err
+	}
+	i := slices.IndexFunc(is.labels, func(l string) bool { return strings.EqualFold(l, c.r.PathValue("name")) })
+	if i < 0 {
+		return 0, nil, refuse(http.StatusNotFound, "Label does not exist")
+	}
+	name := is.labels[i]
+	is.labels = slices.Delete(is.labels, i, i+1)
+	c.g.addEvent(is, "unlabeled", name, c.g.user(c.token.Login))
+	return http.StatusOK, c.g.labelsJSON(is.labels), nil
+}
+
+// label by name; names are compared without case, as GitHub does.
+func (g *GitHub) label(name string) *label {
+	for _, l := range g.labels {
+		if strings.EqualFold(l.name, name) {
+			return l
+		}
+	}
+	return nil
+}
+
+func getLabel(c *call) (int, any, error) {
+	l := c.g.label(c.r.PathValue("name"))
+	if l == nil {
+		return 0, nil, notFound()
+	}
+	return http.StatusOK, c.g.labelJSON(l), nil
+}
+
+func createLabel(c *call) (int, any, error) {
+	if err := c.mayWrite("write"); err != nil {
+		return 0, nil, err
+	}
+	var in struct {
+		Name  string `json:"name"`
+		Color string `json:"color"`
+	}
+	if err := c.decode(&in); err != nil {
+		return 0, nil, err
+	}
+	if in.Name == "" {
+		return 0, nil, invalid("Label", "name", "missing_field", "")
+	}
+	if c.g.label(in.Name) != nil {
+		return 0, nil, invalid("Label", "name", "already_exists", "")
+	}
+	l := &label{id: c.g.id(), name: in.Name, color: or(in.Color, "ededed")}
+	c.g.labels = append(c.g.labels, l)
+	return http.StatusCreated, c.g.labelJSON(l), nil
+}
+
+func listComments(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	since, _ := time.Parse(stamp, c.r.URL.Query().Get("since"))
+	out := []obj{}
+	for _, m := range is.comments {
+		if !m.updated.Before(since) {
+			out = append(out, c.g.commentJSON(is, m))
+		}
+	}
+	return http.StatusOK, page(c, out), nil
+}
+
+func (c *call) commentBody() (string, error) {
+	var in struct {
+		Body string `json:"body"`
+	}
+	if err := c.decode(&in); err != nil {
+		return "", err
+	}
+	if in.Body == "" {
+		return "", invalid("IssueComment", "body", "custom", "Body cannot be blank")
+	}
+	if utf8.RuneCountInString(in.Body) > maxBody {
+		return "", invalid("IssueComment", "body", "custom", fmt.Sprintf("body is too long (maximum is %d characters)", maxBody))
+	}
+	return in.Body, nil
+}
+
+func createComment(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	if is.locked && c.mayWrite("write") != nil {
+		return 0, nil, refuse(http.StatusForbidden, "Unable to create comment because issue is locked.")
+	}
+	body, err := c.commentBody()
+	if err != nil {
+		return 0, nil, err
+	}
+	m := c.g.addComment(is, c.g.user(c.token.Login), body)
+	o := c.g.commentJSON(is, m)
+	c.w.Header().Set("Location", o["url"].(string))
+	return http.StatusCreated, o, nil
+}
+
+func (g *GitHub) addComment(is *issue, by *account, body string) *comment {
+	at := g.now()
+	m := &comment{id: g.id(), body: body, author: by, created: at, updated: at}
+	is.comments = append(is.comments, m)
+	is.updated = at
+	return m
+}
+
+// comment of the path.
+func (c *call) comment() (*issue, *comment, error) {
+	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
+	for _, is := range c.g.issues {
+		for _, m := range is.comments {
+			if m.id == id {
+				return is, m, nil
+			}
+		}
+	}
+	return nil, nil, notFound()
+}
+
+func editComment(c *call) (int, any, error) {
+	is, m, err := c.comment()
+	if err != nil {
+		return 0, nil, err
+	}
+	if m.author.login != c.token.Login {
+		if err := c.mayWrite("write"); err != nil {
+			return 0, nil, err
+		}
+	}
+	body, err := c.commentBody()
+	if err != nil {
+		return 0, nil, err
+	}
+	m.body, m.updated = body, c.g.now()
+	return http.StatusOK, c.g.commentJSON(is, m), nil
+}
+
+func reactIssue(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.react(&is.reactions)
+}
+
+func reactComment(c *call) (int, any, error) {
+	_, m, err := c.comment()
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.react(&m.reactions)
+}
+
+// react answers a repeated reaction with the first and 200.
+func (c *call) react(rs *[]reaction) (int, any, error) {
+	var in struct {
+		Content string `json:"content"`
+	}
+	if err := c.decode(&in); err != nil {
+		return 0, nil, err
+	}
+	if !slices.Contains(reactionNames(), in.Content) {
+		return 0, nil, invalid("Reaction", "content", "invalid", "")
+	}
+	by, status := c.g.user(c.token.Login), http.StatusOK
+	i := slices.IndexFunc(*rs, func(r reaction) bool { return r.by == by && r.content == in.Content })
+	if i < 0 {
+		*rs = append(*rs, reaction{id: c.g.id(), content: in.Content, by: by})
+		i, status = len(*rs)-1, http.StatusCreated
+	}
+	r := (*rs)[i]
+	return status, obj{"id": r.id, "node_id": nodeID("RE_", r.id), "user": c.g.userJSON(by), "content": r.content, "created_at": stampOf(c.g.now())}, nil
+}
+
+// addAssignees drops who may not be assigned, without a word, as GitHub does.
+func addAssignees(c *call) (int, any, error) {
+	is, err := c.issue()
+	if err != nil {
+		return 0, nil, err
+	}
+	var in struct {
+		Assignees []string `json:"assignees"`
+	}
+	if err := c.decode(&in); err != nil {
+		return 0, nil, err
+	}
+	for _, login := range in.Assignees {
+		if a := c.g.users[strings.ToLower(login)]; a != nil && a.role != "" && !slices.Contains(is.assignees, a.login) {
+			is.assignees = append(is.assignees, a.login)
+		}
+	}
+	return http.StatusCreated, c.g.issueJSON(is), nil
+}
+
+func (g *GitHub) openIssues() int {
+	n := 0
+	for _, is := range g.issues {
+		if is.state == "open" {
+			n++
+		}
+	}
+	return n
+}
