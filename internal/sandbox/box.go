@@ -52,7 +52,8 @@ type Box struct {
 	pretend Capability
 }
 
-// New checks the configuration and what the harness itself may do. It starts nothing.
+// New checks the configuration and what the harness itself may do. It starts nothing, and makes this
+// process the one that orphans of a dead supervisor come to.
 func New(c Config) (*Box, error) {
 	b := &Box{mode: c.Mode, exe: c.Exe, log: c.Log, pretend: c.Pretend}
 	switch c.Mode {
@@ -77,6 +78,9 @@ func New(c Config) (*Box, error) {
 	}
 	if canBecome(user) {
 		b.user = &user
+	}
+	if err := adoptOrphans(); err != nil {
+		return nil, err
 	}
 	return b, nil
 }

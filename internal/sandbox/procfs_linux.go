@@ -11,9 +11,9 @@ import (
 // proc is one process as /proc shows it. Its start time (in clock ticks since boot) tells it from a
 // later one with the same number.
 type proc struct {
-	pid, parent int
-	start       string
-	dead        bool // a zombie, or about to be one
+	pid, parent, session int
+	start                string
+	dead                 bool // a zombie, or about to be one
 }
 
 // readProc reads /proc/PID/stat. The program's name stands in parentheses and may itself hold blanks,
@@ -31,16 +31,17 @@ func parseStat(pid int, raw []byte) (proc, bool) {
 	if end < 0 {
 		return proc{}, false
 	}
-	f := bytes.Fields(raw[end+1:]) // state, ppid, …; the start time is field 22 of the line, 20 from here
+	f := bytes.Fields(raw[end+1:]) // state, parent, group, session, …; the start time is field 22 of the line, 20 from here
 	if len(f) < 20 || len(f[0]) != 1 {
 		return proc{}, false
 	}
-	parent, err := strconv.Atoi(string(f[1]))
-	if err != nil {
+	parent, err1 := strconv.Atoi(string(f[1]))
+	session, err2 := strconv.Atoi(string(f[3]))
+	if err1 != nil || err2 != nil {
 		return proc{}, false
 	}
 	state := f[0][0]
-	return proc{pid: pid, parent: parent, start: string(f[19]), dead: state == 'Z' || state == 'X' || state == 'x'}, true
+	return proc{pid: pid, parent: parent, session: session, start: string(f[19]), dead: state == 'Z' || state == 'X' || state == 'x'}, true
 }
 
 // descendants lists the living processes below root, root itself not among them.

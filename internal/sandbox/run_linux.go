@@ -109,8 +109,16 @@ func (c *session) close() {
 	<-c.exited
 }
 
+// broken is for a child that ended without saying how its tree did.
 func (c *session) broken() error {
 	<-c.exited
+	killed, left := killOrphans()
+	if len(left) > 0 {
+		return fmt.Errorf("sandbox: the supervisor ended without a report (%s): %w", c.state, &LeftoverError{PIDs: left})
+	}
+	if killed > 0 || !c.state.Exited() {
+		return fmt.Errorf("sandbox: the supervisor was ended from outside (%s); %d processes of its tree were killed: look for what kills processes on this machine (out of memory?)", c.state, killed)
+	}
 	return fmt.Errorf("sandbox: the supervisor ended without a report (%s): does the main of this binary call sandbox.Child first?", c.state)
 }
 

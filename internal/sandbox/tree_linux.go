@@ -16,7 +16,7 @@ type tree struct {
 	out  *json.Encoder
 
 	pid       int
-	ended     bool           // the program itself
+	ended     bool            // the program itself
 	status    unix.WaitStatus // of the program
 	killing   bool
 	exceeded  string

@@ -26,6 +26,8 @@ func Scrub(...string) (map[string]string, error) { return nil, errLinuxOnly }
 // Own reports that it cannot.
 func (b *Box) Own(...string) error { return errLinuxOnly }
 
+func adoptOrphans() error { return nil }
+
 func canBecome(Identity) bool { return false }
 
 func (b *Box) prepare(spec) error { return errLinuxOnly }
