@@ -1,0 +1,152 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+const (
+	leaseFile   = "lease.json"
+	leaseFormat = "proctor-lease"
+)
+
+// leaseRecord is lease.json.
+type leaseRecord struct {
+	Format  string    `json:"format"`
+	Holder  string    `json:"holder"`
+	Expires time.Time `json:"expires"`
+}
+
+// Lease is a claim on an issue, held in a ref of the remote. Every change of it is a compare-and-swap,
+// so two runs never both hold it.
+type Lease struct {
+	Ref     string
+	Holder  string // run id
+	Expires time.Time
+	ID      ID // what the ref points at
+
+	store  *Store
+	remote Remote
+}
+
+// HeldError says that another run holds the lease.
+type HeldError struct {
+	Ref, Holder string
+	Expires     time.Time
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("run %s works on this already (%s, until %s). Next: wait for it, or stop it first",
+		e.Holder, e.Ref, e.Expires.UTC().Format(time.RFC3339))
+}
+
+// ErrLeaseLost: the lease expired and another run took it, or somebody changed the ref.
+var ErrLeaseLost = errors.New("the lease was lost to another run: stop without pushing")
+
+// Acquire claims ref for holder. It takes a free, released or expired lease and renews one of its own;
+// a *HeldError names whoever holds it now. What lies at the ref and is no lease is an error, never overwritten.
+func (s *Store) Acquire(ctx context.Context, remote Remote, ref, holder string, ttl time.Duration) (*Lease, error) {
+	if holder == "" || ttl <= 0 {
+		return nil, fmt.Errorf("acquire %s: a holder and a duration are needed", ref)
+	}
+	for attempt := 0; ; attempt++ {
+		current, err := s.readLease(ctx, remote, ref)
+		if err != nil {
+			return nil, err
+		}
+		if current.Holder != "" && current.Holder != holder && s.git.now().Before(current.Expires) {
+			return nil, &HeldError{Ref: ref, Holder: current.Holder, Expires: current.Expires}
+		}
+		lease := &Lease{Ref: ref, Holder: holder, ID: current.ID, store: s, remote: remote}
+		err = lease.set(ctx, s.git.now().Add(ttl))
+		if err == nil {
+			return lease, nil
+		}
+		// Somebody was faster: look who, once.
+		if !errors.Is(err, ErrLeaseLost) || attempt > 0 {
+			return nil, err
+		}
+	}
+}
+
+// readLease reads what is at the ref. A ref that does not exist is a zero Lease.
+func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (Lease, error) {
+	err := s.Fetch(ctx, remote, ref+":"+ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Lease{}, nil
+	}
+	if err != nil {
+		return Lease{}, fmt.Errorf("read lease: %w", err)
+	}
+	id, err := s.Ref(ref)
+	if err != nil {
+		return Lease{}, fmt.Errorf("read lease: %w", err)
+	}
+	content, err := s.ReadFile(ctx, id, leaseFile, 4096)
+	if err == nil {
+		var record leaseRecord
+		decoder := json.NewDecoder(bytes.NewReader(content))
+		decoder.DisallowUnknownFields()
+		if err = decoder.Decode(&record); err == nil && record.Format == leaseFormat {
+			return Lease{Ref: ref, Holder: record.Holder, Expires: record.Expires, ID: id}, nil
+		}
+	}
+	return Lease{}, fmt.Errorf("read lease: %s at %s is no lease: look at who wrote it, then delete the ref", ref, id)
+}
+
+// Update writes the lease's next commit and returns the RefUpdate that renews it, so that a checkpoint
+// and its lease go out in one push. After that push call Renewed.
+func (l *Lease) Update(ttl time.Duration) (RefUpdate, error) {
+	return l.next(l.store.git.now().Add(ttl))
+}
+
+// Renewed records that the update was pushed.
+func (l *Lease) Renewed(u RefUpdate, ttl time.Duration) {
+	l.ID, l.Expires = u.New, l.store.git.now().Add(ttl)
+}
+
+func (l *Lease) next(expires time.Time) (RefUpdate, error) {
+	content, err := json.Marshal(leaseRecord{leaseFormat, l.Holder, expires.UTC()})
+	if err != nil {
+		return RefUpdate{}, err
+	}
+	var parents []ID
+	if l.ID != "" {
+		// The old claim as parent makes every claim a new commit, so that the swap can tell two equal ones apart.
+		parents = []ID{l.ID}
+	}
+	id, err := l.store.writeNote(leaseFile, append(content, '\n'), parents, "Lease\n")
+	return RefUpdate{Name: l.Ref, New: id, Expect: l.ID}, err
+}
+
+func (l *Lease) set(ctx context.Context, expires time.Time) error {
+	update, err := l.next(expires)
+	if err != nil {
+		return fmt.Errorf("write lease: %w", err)
+	}
+	err = l.store.Push(ctx, l.remote, []RefUpdate{update})
+	var failure *RemoteError
+	if errors.As(err, &failure) && failure.Kind == Rejected {
+		return fmt.Errorf("%w (%s)", ErrLeaseLost, l.Ref)
+	}
+	if err != nil {
+		return fmt.Errorf("write lease: %w", err)
+	}
+	l.ID, l.Expires = update.New, expires
+	return nil
+}
+
+// Renew extends the lease; ErrLeaseLost when it is no longer ours.
+func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
+	return l.set(ctx, l.store.git.now().Add(ttl))
+}
+
+// Release lets the next run begin at once. The ref stays (nothing is ever deleted), expired.
+func (l *Lease) Release(ctx context.Context) error {
+	return l.set(ctx, l.store.git.now())
+}
