@@ -186,6 +186,9 @@ func (e *movedError) Unwrap() []error {
 }
 
 func (e *movedError) next(branch string) string {
+	if e.to == "" {
+		return "add the label again if the change is still wanted: the next run makes the branch anew"
+	}
 	return fmt.Sprintf("nothing on %s was overwritten: merge or move the commits there, then add the label again", branch)
 }
 
