@@ -26,6 +26,9 @@ const (
 func hostile(what string, args []string) int {
 	attempt, ok := attempts()[what]
 	if !ok {
+		attempt, ok = keeperAttempts()[what]
+	}
+	if !ok {
 		fmt.Println("no such attempt:", what)
 		return misused
 	}
@@ -64,7 +67,7 @@ func attempts() map[string]func([]string) error {
 		"netlink":  func(a []string) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, number(a[0])) },
 		"ifaces":   func([]string) error { _, err := net.Interfaces(); return err },
 		"serve":    func([]string) error { return serve() },
-		"pgrp":     func([]string) error { return nil },
+		"search":   search,
 		"hang":     func([]string) error { time.Sleep(time.Hour); return nil },
 	}
 }

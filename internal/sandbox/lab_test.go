@@ -229,3 +229,12 @@ func needRoot(t *testing.T) {
 		t.Skip("needs root, to give the untrusted process a user of its own: sudo -E go test ./internal/sandbox/")
 	}
 }
+
+func ownerOf(t *testing.T, path string) int {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid)
+}
