@@ -1,0 +1,268 @@
+// Package meter owns the model key of a run and its purse: a loopback proxy that swaps a nonce for
+// the key, reserves before each call and books what the provider reports. It must never log or keep
+// a payload, send the key anywhere but to the configured host, or believe a count that cannot be.
+package meter
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+// Mark begins every error message that the meter itself writes, so that a reader of an agent's
+// output can tell the run's own limits from the provider's answers.
+const Mark = "proctor: "
+
+// KeyKind says in which header a credential goes to the provider.
+type KeyKind string
+
+// Kinds of credential.
+const (
+	APIKey KeyKind = "api-key" // x-api-key
+	Bearer KeyKind = "bearer"  // Authorization: Bearer, for subscription and gateway tokens
+)
+
+// Credential is what pays. Its value leaves the process only towards Config.Upstream.
+type Credential struct {
+	Kind  KeyKind
+	Value string
+}
+
+// String keeps the value out of logs and error messages.
+func (c Credential) String() string { return string(c.Kind) + " (hidden)" }
+
+// Reserve says how a call is estimated before it is made. The estimate decides whether a call is
+// still allowed; it is never less than zero and never replaces the usage that the provider reports.
+type Reserve struct {
+	// BytesPerToken turns the size of a request into tokens; 0 means 2. Prose is near 4 bytes a
+	// token, code near 3.
+	BytesPerToken int64
+	// MaxOutput caps the part of max_tokens that is reserved; 0 means all of it. With a cap the last
+	// dollars of a budget can be used by clients that always ask for the largest output, and a single
+	// call may then pass the ceiling.
+	MaxOutput int64
+}
+
+// Config of a meter.
+type Config struct {
+	// Upstream is the provider's base URL, "https://api.anthropic.com". Plain http is allowed to
+	// loopback only.
+	Upstream string
+	Key      Credential
+	// Models is the allow-list; empty means any model that has a price. An entry allows the model it
+	// names and its dated releases.
+	Models []string
+	Prices Prices // zero: the embedded table
+	// AllowUnpriced lets models without a price through at no cost: only time and ticks bound them.
+	AllowUnpriced bool
+	// Ceiling is what is left for this run. Zero allows no priced call at all; money.Max is no ceiling.
+	Ceiling money.USD
+	Reserve Reserve
+	// Transport reaches the provider; nil means one of the meter's own that uses no HTTP proxy.
+	// It must not decompress.
+	Transport http.RoundTripper
+	Now       func() time.Time // nil: time.Now
+	Rand      io.Reader        // nil: crypto/rand
+	Log       *slog.Logger     // nil: silent
+	OnCall    func(Call)       // called after each settled call, from the call's goroutine
+}
+
+// How a call was priced.
+const (
+	PricedUsage    = "usage"    // by the usage that the provider reported
+	PricedReserved = "reserved" // no usable report came: the reservation is booked
+	PricedFree     = "free"     // the provider answered with an error before any token
+	PricedUnpriced = "unpriced" // a model without a price that the run allows
+)
+
+// Call is one model call, payload-free.
+type Call struct {
+	Tick                                 int
+	Purpose                              string // "agent" or "review"
+	Model                                string
+	Status                               int // the provider's answer; 0 when none came
+	Input, Output, CacheRead, CacheWrite int64
+	CostUSD                              money.USD
+	Reserved                             money.USD
+	Priced                               string
+	RetryAfter                           time.Duration // as the provider asked; 0 unknown
+	Started                              time.Time
+	Millis                               int64
+}
+
+// Endpoint is how a client reaches the meter.
+type Endpoint struct {
+	BaseURL string // "http://127.0.0.1:PORT"
+	Nonce   string // stands where the API key would
+	Port    uint16
+}
+
+// Meter is a running proxy. Its methods are safe for concurrent use.
+type Meter struct {
+	cfg      Config
+	api      dialect
+	upstream *url.URL
+	nonce    string
+	sum      [sha256.Size]byte
+	purse    *ledger
+	listener net.Listener
+	server   *http.Server
+	stop     context.CancelFunc
+
+	mu      sync.Mutex
+	tick    int
+	purpose string
+	calls   []Call
+	served  chan struct{}
+}
+
+// Start listens on a free loopback port and serves until Close. ctx ends calls in flight too.
+func Start(ctx context.Context, cfg Config) (*Meter, error) {
+	up, err := checkUpstream(cfg.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Key.Value == "" {
+		return nil, errors.New("start meter: no model key: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN in the job's secrets")
+	}
+	cfg = cfg.withDefaults()
+	var raw [32]byte
+	if _, err := io.ReadFull(cfg.Rand, raw[:]); err != nil {
+		return nil, fmt.Errorf("start meter: draw nonce: %w", err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start meter: listen on loopback: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	m := &Meter{
+		cfg: cfg, api: anthropic{}, upstream: up, nonce: "proctor-" + hex.EncodeToString(raw[:]),
+		purse: newLedger(cfg.Ceiling), listener: l, stop: stop, purpose: "agent", served: make(chan struct{}),
+	}
+	m.sum = sha256.Sum256([]byte(m.nonce))
+	m.server = &http.Server{
+		Handler:           http.HandlerFunc(m.serve),
+		ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+	go func() {
+		defer close(m.served)
+		_ = m.server.Serve(l) // always ErrServerClosed: the listener has no other end
+	}()
+	return m, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 16,
+			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+			DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		}
+	}
+	if len(c.Prices.rows) == 0 {
+		c.Prices = Embedded()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Reserve.BytesPerToken <= 0 {
+		c.Reserve.BytesPerToken = 2
+	}
+	if c.Key.Kind == "" {
+		c.Key.Kind = APIKey
+	}
+	return c
+}
+
+func checkUpstream(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
+		return nil, fmt.Errorf("model base URL %q: want https://host", raw)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("model base URL for host %s: leave out user, query and fragment", u.Host)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, fmt.Errorf("model base URL %q: the key would travel in clear; use https", raw)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Endpoint tells where clients connect and what they show instead of a key.
+func (m *Meter) Endpoint() Endpoint {
+	port := m.listener.Addr().(*net.TCPAddr).AddrPort().Port()
+	return Endpoint{BaseURL: fmt.Sprintf("http://127.0.0.1:%d", port), Nonce: m.nonce, Port: port}
+}
+
+// SetTick says to which tick and purpose ("agent" or "review") the calls from now on belong.
+func (m *Meter) SetTick(n int, purpose string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tick, m.purpose = n, purpose
+}
+
+// Spent is the sum of all settled calls of this meter.
+func (m *Meter) Spent() money.USD { s, _, _ := m.purse.state(); return s }
+
+// Left is what remains of the ceiling, never below zero.
+func (m *Meter) Left() money.USD { _, l, _ := m.purse.state(); return l }
+
+// Exhausted says that nothing is left, or that a call was refused because it would not have fitted.
+func (m *Meter) Exhausted() bool { _, l, refused := m.purse.state(); return refused || l == 0 }
+
+// Calls returns the settled calls in the order in which they were settled.
+func (m *Meter) Calls() []Call {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.calls)
+}
+
+// Check says whether calls to a model would be let through: nil, or an error that names the model
+// and what to do. It costs nothing and is meant for the time before an agent is started.
+func (m *Meter) Check(model string) error {
+	_, err := m.priceOf(model)
+	return err
+}
+
+// Close ends calls in flight (they are booked) and stops listening.
+func (m *Meter) Close(ctx context.Context) error {
+	m.stop()
+	err := m.server.Shutdown(ctx)
+	if err != nil {
+		_ = m.server.Close()
+		err = fmt.Errorf("close meter: calls still in flight: %w", err)
+	}
+	<-m.served
+	if t, ok := m.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+	return err
+}

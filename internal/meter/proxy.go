@@ -1,0 +1,325 @@
+package meter
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+// requestLimit is the largest request body: the provider's own limit for a Messages request.
+const requestLimit = 32 << 20
+
+// bodyTime bounds how long a client may take to send its request.
+const bodyTime = 30 * time.Second
+
+// serve checks in the order of what a stranger on the machine may learn: nothing before the nonce.
+func (m *Meter) serve(w http.ResponseWriter, r *http.Request) {
+	kind, fail := m.accept(r)
+	if fail != nil {
+		m.api.fail(w, *fail)
+		return
+	}
+	body, fail := readBody(w, r)
+	if fail != nil {
+		m.api.fail(w, *fail)
+		return
+	}
+	if kind == opFree {
+		m.forwardFree(w, r, body)
+		return
+	}
+	c, fail := m.prepare(r.Context(), body)
+	if fail != nil {
+		m.api.fail(w, *fail)
+		return
+	}
+	m.forward(w, r, body, c)
+}
+
+func (m *Meter) accept(r *http.Request) (op, *failure) {
+	host, _, err := net.SplitHostPort(r.Host)
+	// A name other than loopback in Host is a page in a browser that was rebound to this port; an
+	// absolute URL is a client that takes this for a forward proxy.
+	if err != nil || !loopback(host) || r.URL.Host != "" {
+		return 0, &failure{http.StatusForbidden, "this address serves the model API on loopback only"}
+	}
+	shown := sha256.Sum256([]byte(m.api.nonce(r.Header)))
+	if subtle.ConstantTimeCompare(shown[:], m.sum[:]) != 1 {
+		return 0, &failure{http.StatusUnauthorized, "the key shown is not the nonce of this run"}
+	}
+	kind, ok := m.api.route(r)
+	if !ok {
+		return 0, &failure{http.StatusNotFound, "only model calls are served here, not " + printable(r.Method+" "+r.URL.Path)}
+	}
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return 0, &failure{http.StatusUnsupportedMediaType, "send the request without content-encoding"}
+	}
+	return kind, nil
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // always supported by net/http's own server
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestLimit))
+	_ = rc.SetReadDeadline(time.Time{})
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, &failure{http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", requestLimit)}
+	case err != nil:
+		return nil, &failure{http.StatusBadRequest, "the request body did not arrive whole"}
+	}
+	return body, nil
+}
+
+// priceOf says what a model costs; nil without an error is an unpriced one that the run allows.
+func (m *Meter) priceOf(model string) (*Price, error) {
+	p, priced := m.cfg.Prices.Find(model)
+	if len(m.cfg.Models) > 0 && !m.listed(model, p.Model) {
+		return nil, fmt.Errorf("model %s is not allowed in this run: allowed are %s",
+			printable(model), strings.Join(m.cfg.Models, ", "))
+	}
+	switch {
+	case priced:
+		return &p, nil
+	case m.cfg.AllowUnpriced:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("model %s has no known price, so no budget could hold: name another model, give price: in the configuration, or set budget.unpriced: allow",
+		printable(model))
+}
+
+func (m *Meter) listed(model, row string) bool {
+	for _, allowed := range m.cfg.Models {
+		// A dated entry allows that release only; an undated one all of them.
+		p, priced := m.cfg.Prices.Find(allowed)
+		if allowed == model || priced && p.Model == row && undated(allowed) == allowed {
+			return true
+		}
+	}
+	return false
+}
+
+// call is one paid call on its way.
+type call struct {
+	Call
+	price *Price
+	bound Usage
+}
+
+func (m *Meter) prepare(ctx context.Context, body []byte) (*call, *failure) {
+	a, err := m.api.ask(body)
+	if err != nil {
+		return nil, &failure{http.StatusBadRequest, err.Error()}
+	}
+	price, err := m.priceOf(a.model)
+	if err != nil {
+		return nil, &failure{http.StatusNotFound, err.Error()}
+	}
+	c := &call{price: price, bound: a.limit()}
+	m.mu.Lock()
+	c.Tick, c.Purpose = m.tick, m.purpose
+	m.mu.Unlock()
+	c.Model, c.Started = a.model, m.cfg.Now()
+	if price == nil {
+		return c, nil
+	}
+	c.Reserved, _ = price.Cost(a.estimate(m.cfg.Reserve)) // an estimate is always within reach
+	if err := m.purse.admit(ctx, c.Reserved, c.most()); err != nil {
+		return nil, refused(err)
+	}
+	return c, nil
+}
+
+// refused tells the agent in words that it can act upon: that it should stop, and who can help.
+func refused(err error) *failure {
+	var full *refusedError
+	if errors.As(err, &full) {
+		return &failure{http.StatusPaymentRequired, full.Error() +
+			". Stop here; the work so far is kept. A person can raise stops.max_cost_usd and resume."}
+	}
+	return &failure{http.StatusBadGateway, "the call was given up while it waited for calls in flight"}
+}
+
+// most is what the call cannot exceed.
+func (c *call) most() money.USD {
+	cost, _ := c.price.Cost(c.bound) // a bound is always within reach
+	return cost
+}
+
+// forward makes the call and books it, whatever happens on the way.
+func (m *Meter) forward(w http.ResponseWriter, r *http.Request, body []byte, c *call) {
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	req := m.outgoing(httptrace.WithClientTrace(r.Context(), trace), r, body)
+	resp, err := m.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		// What was never sent cannot have been run.
+		m.book(c, nil, sent.Load())
+		m.api.fail(w, failure{http.StatusBadGateway, "the model provider " + m.upstream.Host + " did not answer: " + reason(err)})
+		return
+	}
+	defer resp.Body.Close()
+	c.Status = resp.StatusCode
+	c.RetryAfter = retryAfter(resp.Header, m.cfg.Now())
+	if resp.StatusCode != http.StatusOK {
+		m.book(c, nil, false)
+		m.relayError(w, resp)
+		return
+	}
+	plain, err := decoded(resp)
+	if err != nil {
+		m.book(c, nil, true)
+		m.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
+		return
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	count := m.api.counter(kind == "text/event-stream")
+	m.copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	whole := pump(w, plain, count)
+	m.book(c, count, true)
+	if !whole {
+		// Cut the client's stream too: a torn answer must not look like a finished one.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (m *Meter) forwardFree(w http.ResponseWriter, r *http.Request, body []byte) {
+	if _, err := m.api.ask(body); err != nil {
+		m.api.fail(w, failure{http.StatusBadRequest, err.Error()})
+		return
+	}
+	resp, err := m.cfg.Transport.RoundTrip(m.outgoing(r.Context(), r, body))
+	if err != nil {
+		m.api.fail(w, failure{http.StatusBadGateway, "the model provider did not answer: " + reason(err)})
+		return
+	}
+	defer resp.Body.Close()
+	m.relayError(w, resp)
+}
+
+// outgoing builds the request from an allow-list of headers; the key is added to it alone.
+func (m *Meter) outgoing(ctx context.Context, r *http.Request, body []byte) *http.Request {
+	u := *m.upstream
+	u.Path += r.URL.Path
+	u.RawQuery = m.api.query(r)
+	h := http.Header{"Accept-Encoding": {"identity"}}
+	for name, values := range r.Header {
+		switch name {
+		case "Accept", "Content-Type", "User-Agent":
+			h[name] = values
+		default:
+			if m.api.requestHeader(name) {
+				h[name] = values
+			}
+		}
+	}
+	m.api.authorize(h, m.cfg.Key)
+	req := &http.Request{
+		Method: r.Method, URL: &u, Host: u.Host, Header: h, ContentLength: int64(len(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(bytes.NewReader(body)),
+		// Lets the transport try again on a kept connection that had died before anything was written.
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}
+	return req.WithContext(ctx)
+}
+
+// relayError passes an answer that is not metered. A redirect is not an answer: it is neither
+// followed with the key nor shown to the client.
+func (m *Meter) relayError(w http.ResponseWriter, resp *http.Response) {
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		m.api.fail(w, failure{http.StatusBadGateway, fmt.Sprintf(
+			"the model provider %s answered with a redirect (%d), which is not followed: correct the model base URL", m.upstream.Host, resp.StatusCode)})
+		return
+	}
+	plain, err := decoded(resp)
+	if err != nil {
+		m.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
+		return
+	}
+	m.copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(w, io.LimitReader(plain, bodyLimit)) // the client may have gone: nothing is lost by it
+}
+
+func (m *Meter) copyHeader(dst, src http.Header) {
+	for name, values := range src {
+		if name == "Content-Type" || name == "Retry-After" || name == "Retry-After-Ms" || m.api.responseHeader(name) {
+			dst[name] = values
+		}
+	}
+}
+
+// decoded undoes a compression that was not asked for.
+func decoded(resp *http.Response) (io.Reader, error) {
+	switch enc := strings.ToLower(resp.Header.Get("Content-Encoding")); enc {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(resp.Body)
+	default:
+		return nil, fmt.Errorf("content-encoding %s", printable(enc))
+	}
+}
+
+// pump copies and counts, flushing what has come: a stream's first byte must not wait for its next.
+// It reports whether the answer came whole and reached the client whole.
+func pump(w http.ResponseWriter, src io.Reader, count counter) bool {
+	rc := http.NewResponseController(w)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 {
+			count.write(buf[:n])
+			if _, werr := w.Write(buf[:n]); werr != nil {
+				return false
+			}
+			if rc.Flush() != nil {
+				return false
+			}
+		}
+		if err != nil {
+			return err == io.EOF
+		}
+	}
+}
+
+// reason names a transport error without the URL in it.
+func reason(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err.Error()
+}
+
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e7 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
