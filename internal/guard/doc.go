@@ -1,3 +1,6 @@
+// Package guard owns the patch policy: what a candidate tree may change against the base tree. It
+// must never look at a working directory, an index or a message: trees and blobs only.
+//
 // What each rule does, and why at that level. The question is always the same: could the agent mend
 // it on its next tick without anything having got out that should not? Then it blocks and is fed
 // back; otherwise, or when no honest attempt would ever do it, it halts the run.

@@ -1,5 +1,3 @@
-// Package guard owns the patch policy: what a candidate tree may change against the base tree. It
-// must never look at a working directory, an index or a message: trees and blobs only.
 package guard
 
 // Rule names one kind of finding. The words are stable: records and docs use them.

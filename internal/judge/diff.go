@@ -1,0 +1,217 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/proctor-ci/proctor/internal/git"
+)
+
+// contextLines surround each change.
+const contextLines = 8
+
+// maxFileBytes is the longest file whose text is shown; a longer one bars a verdict.
+const maxFileBytes = 4 << 20
+
+// Blobs reads objects; [git.Store] is one.
+type Blobs interface {
+	ReadBlob(ctx context.Context, id git.ID, max int64) ([]byte, error)
+}
+
+// File is one changed file as the reviewer sees it.
+type File struct {
+	Path           string
+	Added, Removed int
+	header         string
+	hunks          []string // each with its @@ line
+}
+
+// Diff renders every change of a candidate. It reads blobs itself: no attribute, filter or driver of the
+// repository has a say in what the reviewer sees, and nothing is left out for being binary or generated.
+func Diff(ctx context.Context, changes []git.Change, blobs Blobs) ([]File, error) {
+	out := make([]File, 0, len(changes))
+	for _, c := range changes {
+		f, err := diffFile(ctx, c, blobs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func diffFile(ctx context.Context, c git.Change, blobs Blobs) (File, error) {
+	f := File{Path: c.Path, header: header(c)}
+	read := func(e git.Entry) ([]byte, error) {
+		if !e.Mode.IsFile() && e.Mode != git.ModeSymlink || c.Old.ID == c.New.ID {
+			return nil, nil
+		}
+		b, err := blobs.ReadBlob(ctx, e.ID, maxFileBytes)
+		if err != nil {
+			return nil, fmt.Errorf("read %q for review: %w", c.Path, err)
+		}
+		return b, nil
+	}
+	before, err := read(c.Old)
+	if err != nil {
+		return f, err
+	}
+	after, err := read(c.New)
+	if err != nil {
+		return f, err
+	}
+	if notText(before) || notText(after) {
+		f.hunks = []string{fmt.Sprintf("binary: %d bytes (%.12s) before, %d bytes (%.12s) after\n", len(before), c.Old.ID, len(after), c.New.ID)}
+		return f, nil
+	}
+	f.hunks, f.Added, f.Removed = hunks(before, after)
+	return f, nil
+}
+
+func header(c git.Change) string {
+	what := map[string]string{"A": "added", "D": "deleted", "T": "replaced", "M": "changed"}[c.Status()]
+	s := fmt.Sprintf("%s %s", what, name(c.Path))
+	switch {
+	case c.Status() == "A" && c.New.Mode != git.ModeFile:
+		s += fmt.Sprintf(", mode %s", c.New.Mode)
+	case c.Old.Mode != 0 && c.New.Mode != 0 && c.Old.Mode != c.New.Mode:
+		s += fmt.Sprintf(", mode %s → %s", c.Old.Mode, c.New.Mode)
+	}
+	return s
+}
+
+// name is a path on one line: quoted as soon as anything in it is odd.
+func name(path string) string {
+	for _, r := range path {
+		if !unicode.IsPrint(r) || r == '"' || r == utf8.RuneError {
+			return fmt.Sprintf("%+q", path)
+		}
+	}
+	return path
+}
+
+// notText: a NUL makes no file binary here, or one byte would hide a source file. More than one byte in ten must
+// be none of a text.
+func notText(b []byte) bool {
+	odd := 0
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 || r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != '\f' {
+			odd++
+		}
+		i += n
+	}
+	return odd*10 > len(b)
+}
+
+// hunks compares lines. Where both sides are equal but for their line ends, these are told in one line and
+// not shown on each.
+func hunks(before, after []byte) (out []string, added, removed int) {
+	a, b := lines(before), lines(after)
+	note := ""
+	if crlf(a) != crlf(b) && len(a) > 0 && len(b) > 0 {
+		note = fmt.Sprintf("line ends: %d of %d lines ended in CR LF before, %d of %d after; they are not shown below\n", crlf(a), len(a), crlf(b), len(b))
+		a, b = withoutCR(a), withoutCR(b)
+	}
+	edits := compare(a, b)
+	if note != "" {
+		out = append(out, note)
+	}
+	for i := 0; i < len(edits); {
+		// A hunk goes on while less than two contexts of equal lines separate its changes.
+		last := i
+		for last+1 < len(edits) && edits[last+1].a-edits[last].aEnd <= 2*contextLines {
+			last++
+		}
+		out = append(out, hunk(a, b, edits[i:last+1]))
+		i = last + 1
+	}
+	for _, e := range edits {
+		added += e.bEnd - e.b
+		removed += e.aEnd - e.a
+	}
+	return out, added, removed
+}
+
+func hunk(a, b [][]byte, edits []edit) string {
+	first, last := edits[0], edits[len(edits)-1]
+	lead := min(contextLines, first.a)
+	trail := min(contextLines, len(a)-last.aEnd)
+	var s strings.Builder
+	fmt.Fprintf(&s, "@@ -%d,%d +%d,%d @@\n", first.a-lead+1, last.aEnd+trail-first.a+lead, first.b-lead+1, last.bEnd+trail-first.b+lead)
+	put := func(mark byte, ls [][]byte) {
+		for _, l := range ls {
+			s.WriteByte(mark)
+			s.WriteString(visible(strings.TrimSuffix(string(l), "\n")))
+			s.WriteByte('\n')
+			if !bytes.HasSuffix(l, []byte("\n")) {
+				s.WriteString("\\ no newline at the end of the file\n")
+			}
+		}
+	}
+	at := first.a - lead
+	for _, e := range edits {
+		put(' ', a[at:e.a])
+		put('-', a[e.a:e.aEnd])
+		put('+', b[e.b:e.bEnd])
+		at = e.aEnd
+	}
+	put(' ', a[at:at+trail])
+	return s.String()
+}
+
+// visible shows what prints as nothing, reorders text or is no text, so that what is reviewed is what runs.
+func visible(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n' || r == '\t' || r == '\r' && i+1 == len(s):
+			b.WriteRune(r)
+		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), unicode.Is(unicode.Variation_Selector, r), r == 0x2028, r == 0x2029, r == 0x3164, r == 0x115f, r == 0x1160, r == 0xffa0:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func lines(b []byte) [][]byte {
+	if len(b) == 0 {
+		return nil
+	}
+	ls := bytes.SplitAfter(b, []byte{'\n'})
+	if len(ls[len(ls)-1]) == 0 {
+		ls = ls[:len(ls)-1]
+	}
+	return ls
+}
+
+func crlf(ls [][]byte) int {
+	n := 0
+	for _, l := range ls {
+		if bytes.HasSuffix(l, []byte("\r\n")) {
+			n++
+		}
+	}
+	return n
+}
+
+func withoutCR(ls [][]byte) [][]byte {
+	out := make([][]byte, len(ls))
+	for i, l := range ls {
+		out[i] = l
+		if bytes.HasSuffix(l, []byte("\r\n")) {
+			out[i] = append(bytes.Clone(l[:len(l)-2]), '\n')
+		}
+	}
+	return out
+}
