@@ -160,7 +160,9 @@ func (s *stage) run(t *testing.T, from State, l Limits) State {
 	return end
 }
 
-func red(fp string) GateSeen { return GateSeen{Status: GateFailed, Fingerprint: fp, Feedback: "red: " + fp} }
+func red(fp string) GateSeen {
+	return GateSeen{Status: GateFailed, Fingerprint: fp, Feedback: "red: " + fp}
+}
 
 func distinct(n int, f func(i int, s *tickScript)) []tickScript {
 	out := make([]tickScript, n)
@@ -293,7 +295,7 @@ func TestTheHeldOutGateTellsNoMoreThanThatItFailed(t *testing.T) {
 	t.Parallel()
 	// INV-27: nothing of what the proof printed can be in a ProofSeen, and its words here are fixed.
 	_, st := play(t, limits(), tickScript{tree: "a", proof: ProofSeen{Acceptance: true, Gate: "acceptance"}}, tickScript{tree: "b"})
-	want := []Feedback{{From: "proof", Text: "The held-out acceptance gate failed. Its tests stay sealed: solve the issue in general, not the examples."}}
+	want := []Feedback{{From: "proof", Gate: "acceptance", Text: "The held-out acceptance gate failed. Its tests stay sealed: solve the issue in general, not the examples."}}
 	if d := cmp.Diff(want, st.fed[1]); d != "" {
 		t.Errorf("feedback (-want +got):\n%s", d)
 	}

@@ -40,6 +40,8 @@ type GateSeen struct {
 	Fingerprint string // normalised; empty when passed
 	Detail      string // one line
 	Feedback    string // for the prompt; empty for a sealed gate
+	Exit        int
+	TimedOut    bool
 }
 
 // Baseline is tick 0: the gates on the base commit.

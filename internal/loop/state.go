@@ -86,8 +86,11 @@ type State struct {
 
 // Feedback is one thing the agent is told about its last tick. Text never comes from a sealed gate.
 type Feedback struct {
-	From string `json:"from"` // "agent", "guard", "iteration", "regression", "review", "proof"
-	Text string `json:"text"`
+	From     string `json:"from"`           // "agent", "guard", "iteration", "regression", "review", "proof"
+	Gate     string `json:"gate,omitempty"` // proof: the gate that failed
+	Exit     int    `json:"exit,omitempty"` // of a gate outside the proof
+	TimedOut bool   `json:"timed_out,omitempty"`
+	Text     string `json:"text"`
 }
 
 // Begin is the state of a run that starts on base.

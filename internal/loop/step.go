@@ -119,7 +119,7 @@ func (s State) afterGate(l Limits, o Observation, name string) (State, Action) {
 	switch o.Gate.Status {
 	case GatePassed:
 	case GateFailed:
-		s.tell(name, o.Gate.Feedback)
+		s.Feedback = append(s.Feedback, Feedback{From: name, Text: o.Gate.Feedback, Exit: o.Gate.Exit, TimedOut: o.Gate.TimedOut})
 		s.progress(s.Current.Tree, name+":"+o.Gate.Fingerprint)
 		return s.endTick(l, o)
 	case GateStopped:
@@ -195,13 +195,13 @@ func (s State) afterProof(l Limits, o Observation) (State, Action) {
 		s.hold(GateBroken, fmt.Sprintf("the %s gate could not run in the proof", p.Gate), "run `proctor verify` to see it, mend it, then label again to resume")
 	case p.Acceptance:
 		s.RedProofs++
-		s.tell("proof", heldOut(p))
+		s.tellProof(p, heldOut(p))
 		if s.RedProofs >= l.Attempts {
 			s.hold(Overfit, fmt.Sprintf("the visible gates pass and the held-out one failed %d of %d times", s.RedProofs, l.Attempts), "a human should look: `proctor verify` shows what the held-out gate says")
 		}
 		s.progress(s.Current.Tree, "") // a sealed gate tells no failures apart
 	default:
-		s.tell("proof", fmt.Sprintf("The %s gate passes here but fails in a pristine checkout: something it needs is not committed or is ignored.", p.Gate))
+		s.tellProof(p, fmt.Sprintf("The %s gate passes here but fails in a pristine checkout: something it needs is not committed or is ignored.", p.Gate))
 		s.progress(s.Current.Tree, "proof:"+p.Gate)
 	}
 	return s.endTick(l, o)

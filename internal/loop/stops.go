@@ -95,6 +95,10 @@ func (s *State) tell(from, text string) {
 	}
 }
 
+func (s *State) tellProof(p ProofSeen, text string) {
+	s.Feedback = append(s.Feedback, Feedback{From: "proof", Gate: p.Gate, Text: text})
+}
+
 func (s State) to(p Phase, c Commit) (State, Action) {
 	s.Phase = p
 	return s, Action{Do: p, Commit: c}
