@@ -15,7 +15,7 @@ func TestAForkBombIsContainedAndTold(t *testing.T) {
 	t.Parallel()
 	needRoot(t) // with the harness's own user the bomb would count against everything this user runs
 	l := newLab(t, sandbox.Config{})
-	c := l.command("sh", "-c", "bomb() { bomb | bomb & }; bomb; while :; do sleep 1; done")
+	c := l.command("sh", "-c", "bomb() { bomb & bomb & wait; sleep 300; }; bomb")
 	c.Policy.Limits.Processes = 50
 	r, _ := l.run(t, c)
 	if r.Exceeded != "processes" || r.TimedOut {
