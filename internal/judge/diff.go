@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,7 +65,7 @@ func diffFile(ctx context.Context, c git.Change, blobs Blobs) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	if notText(before) || notText(after) {
+	if isBinary(c.Path, before) || isBinary(c.Path, after) {
 		f.hunks = []string{fmt.Sprintf("binary: %d bytes (%.12s) before, %d bytes (%.12s) after\n", len(before), c.Old.ID, len(after), c.New.ID)}
 		return f, nil
 	}
@@ -94,9 +95,15 @@ func name(path string) string {
 	return path
 }
 
-// notText: a NUL makes no file binary here, or one byte would hide a source file. More than one byte in ten must
-// be none of a text.
-func notText(b []byte) bool {
+// source are names whose content is run or read by people: it is shown however it looks.
+var source = regexp.MustCompile(`(?i)\.(?:go|py|pyi|[cm]?[jt]sx?|vue|svelte|rs|java|kts?|groovy|scala|rb|php|cs|fs|c|cc|cpp|h|hpp|m|swift|dart|ex|exs|erl|clj|hs|lua|pl|r|sql|sh|bash|zsh|ps1|bat|html?|css|scss|xml|ya?ml|toml|json|ini|cfg|conf|md|txt|gradle|tf|proto)$|(?:^|/)(?:Makefile|Dockerfile|[^./]+)$`)
+
+// isBinary: a NUL makes no file binary here, or one byte would hide a source file. Three bytes in ten must be
+// none of a text.
+func isBinary(path string, b []byte) bool {
+	if source.MatchString(path) && !bytes.HasPrefix(b, []byte("\x7fELF")) {
+		return false
+	}
 	odd := 0
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
@@ -105,7 +112,7 @@ func notText(b []byte) bool {
 		}
 		i += n
 	}
-	return odd*10 > len(b)
+	return odd*10 > 3*len(b)
 }
 
 // hunks compares lines. Where both sides are equal but for their line ends, these are told in one line and

@@ -20,11 +20,11 @@ var (
 
 // Input is one candidate, whole: a review never sees less than the full diff over base.
 type Input struct {
-	Goal     string   // the visible text, as it was approved
-	Rubric   string   // review.criteria from the base commit; may be empty
-	BaseTree string   // tree ids
-	Tree     string   //
-	Files    []File   // from [Diff]
+	Goal     string    // the visible text, as it was approved
+	Rubric   string    // review.criteria from the base commit; may be empty
+	BaseTree string    // tree ids
+	Tree     string    //
+	Files    []File    // from [Diff]
 	Previous []Verdict // earlier verdicts of this run, oldest first; what they found should be mended
 }
 

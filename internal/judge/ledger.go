@@ -28,8 +28,8 @@ type Ledger struct {
 }
 
 type entry struct {
-	Subject string `json:"subject"`
-	Verdict  Verdict `json:"review"`
+	Subject string  `json:"subject"`
+	Verdict Verdict `json:"review"`
 }
 
 // Find gives the verdict on this tree for this question. A verdict on another question is none.
