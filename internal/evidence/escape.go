@@ -112,7 +112,7 @@ func mdCode(s string, limit int) string {
 	if s == "" {
 		return "–"
 	}
-	s = strings.NewReplacer("<!--", "<!"+inkless+"--", "-->", "--"+inkless+">").Replace(s)
+	s = strings.NewReplacer("<!--", "<!"+inkless+"--", "-->", "--"+inkless+">", "##[", "##"+inkless+"[").Replace(s)
 	longest, run := 0, 0
 	for _, c := range s {
 		if run++; c != '`' {

@@ -90,4 +90,4 @@ func draftWord(v *Published) string {
 }
 
 // plainURL keeps an address clickable; it holds no blank and so begins no command.
-func plainURL(s string) string { return strings.ReplaceAll(visible(s, 2000), " ", "%20") }
+func plainURL(s string) string { return strings.ReplaceAll(plainText(s, 2000), " ", "%20") }

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -68,7 +69,7 @@ func (p *page) ticks(r Record) {
 		}
 		return []string{
 			fmt.Sprint(t.N), mdText(strings.ReplaceAll(t.Agent.Outcome, "_", " "), 40), marks(t.Gates), review, marks(t.Proof),
-			mdText(strings.ReplaceAll(t.Verdict, "_", " "), 40), t.CostUSD.String(), took(t.Millis),
+			mdText(strings.ReplaceAll(t.Verdict, "_", " "), 40), harmless(t.CostUSD.String()), took(t.Millis),
 		}
 	}, "Tick", "Agent", "Gates", "Review", "Proof", "Verdict", "Cost", "Time")
 	for _, t := range r.Ticks {
@@ -156,7 +157,7 @@ func status(f FileDelta) string {
 
 // costs is who spent what.
 func (p *page) costs(r Record) {
-	p.linef("\n### Cost: %s", r.cost())
+	p.linef("\n### Cost: %s", harmless(r.cost()))
 	if len(r.Calls) == 0 {
 		p.linef("\nNo model was called through the meter.")
 	}
@@ -168,7 +169,7 @@ func (p *page) costs(r Record) {
 		}
 		return []string{
 			mdText(s[i].purpose, 20), mdCell(s[i].model, 80), calls, fmt.Sprint(s[i].input), fmt.Sprint(s[i].output),
-			fmt.Sprintf("%d read, %d written", s[i].cacheRead, s[i].write), s[i].cost.String(),
+			fmt.Sprintf("%d read, %d written", s[i].cacheRead, s[i].write), harmless(s[i].cost.String()),
 		}
 	}, "For", "Model", "Calls", "Tokens in", "Tokens out", "Cache", "Cost")
 }
@@ -266,6 +267,9 @@ func (p *page) provenance(r Record) {
 	p.table("line of provenance", len(rows), func(i int) []string { return rows[i] }, "", "")
 }
 
+// plainRef are names that mean nothing to a shell, to Markdown or to git's options.
+var plainRef = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/#@+,()-]*$`)
+
 // verify says how to see for oneself.
 func (p *page) verify(r Record) {
 	from := r.Branch
@@ -275,9 +279,9 @@ func (p *page) verify(r Record) {
 	if from == "" || r.Terminal != Done && r.Kept != "" {
 		from = r.Kept
 	}
-	if r.Head == nil || from == "" || strings.ContainsAny(from, "'`\n\r") {
+	if r.Head == nil || !plainRef.MatchString(from) || !idShape.MatchString(r.Head.ID) {
 		return
 	}
-	p.linef("\n### Verify it yourself\n\n```sh\ngit fetch origin '%s'\ngit checkout --detach %s   # tree %s", from, r.Head.ID, r.Head.Tree)
+	p.linef("\n### Verify it yourself\n\n```sh\ngit fetch origin '%s'\ngit checkout --detach %s   # tree %s", from, r.Head.ID, short(r.Head.Tree))
 	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: the proof ran on this commit alone.")
 }

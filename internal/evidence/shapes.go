@@ -20,7 +20,9 @@ const maxShape = 8192
 
 // shapes are credentials by their issuers' own prefixes. Lengths are lower bounds only: GitHub's
 // installation tokens are getting longer and hold dots.
-func shapes() []shape {
+var shapes = knownShapes()
+
+func knownShapes() []shape {
 	all := []shape{
 		{open: "eyJ", body: dottedByte, min: 30, max: maxShape, secret: webToken},
 		{open: "://", body: userinfoByte, min: 3, max: 1024, inWord: true, secret: password},
@@ -81,7 +83,7 @@ func password(run string) (int, int) {
 // hold one that has not ended: len(b) when there is none, and always when b is final.
 func shapeSpans(spans []span, b []byte, final bool) ([]span, int) {
 	spans, hold := privateKeys(spans, b, final)
-	for _, sh := range shapes() {
+	for _, sh := range shapes {
 		for at := 0; ; {
 			i := bytes.Index(b[at:], []byte(sh.open))
 			if i < 0 {

@@ -58,7 +58,7 @@ func spent(p Progress) string {
 	if p.MaxCost > 0 {
 		s += fmt.Sprintf(" of at most %s", p.MaxCost)
 	}
-	return s
+	return harmless(s)
 }
 
 func steps(name string, all []Step) string {
@@ -90,7 +90,7 @@ func StatusComment(r Record, limit int) string {
 				return fmt.Sprintf("%s %s on the %s: %s", mark(g.Status), mdText(g.label(), maxTitle), place(g.Where), g.result())
 			})
 		}
-		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), r.cost())
+		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), harmless(r.cost()))
 		var off []string
 		for _, e := range r.Confinement {
 			if !e.Active {

@@ -1,0 +1,3 @@
+package evidence
+
+func Report(r Record) ([]byte, error) { return []byte("did not pass"), nil }
