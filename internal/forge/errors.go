@@ -76,3 +76,16 @@ func Said(parts ...string) string {
 }
 
 const maxSaid = 300
+
+// TellingLine picks what a person can use from git's stderr: it prefers the server's own error, then the rejected ref, then the last line.
+func TellingLine(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	for _, mark := range []string{"remote: error:", "[remote rejected]", "[rejected]", "remote: ", "fatal:"} {
+		for _, l := range lines {
+			if _, after, ok := strings.Cut(l, mark); ok && strings.TrimSpace(after) != "" {
+				return strings.TrimSpace(strings.TrimPrefix(mark, "remote: ") + after)
+			}
+		}
+	}
+	return lines[len(lines)-1]
+}

@@ -57,16 +57,13 @@ func (g *GitHub) handler() http.Handler {
 		if log.Git {
 			log.Body = nil
 		}
-		sw := &statusWriter{ResponseWriter: w}
-		defer func() {
-			log.Status = sw.status
-			g.state.Lock()
-			if t := g.token(r); t != nil {
-				log.Account = t.Login
-			}
-			g.state.Unlock()
-			g.record(log)
-		}()
+		g.state.Lock()
+		if t := g.token(r); t != nil {
+			log.Account = t.Login
+		}
+		g.state.Unlock()
+		ended, sw := g.record(log), &statusWriter{ResponseWriter: w}
+		defer func() { ended(sw.status) }()
 		g.faults.around(sw, r, r.URL.Path, func(w http.ResponseWriter, r *http.Request) {
 			if isGit(r.URL.Path) {
 				g.serveGit(w, r)
@@ -281,7 +278,8 @@ func (g *GitHub) serveGit(w http.ResponseWriter, r *http.Request) {
 	case wantsWrite(r) && (!t.may("contents", "write") || !t.Job && !t.Installation && !atLeast(g.roleOf(g.user(t.Login)), "write")):
 		status, text = http.StatusForbidden, "Permission to "+g.fullName()+".git denied to "+t.Login+"."
 	}
-	p := pushPolicy{protected: g.protected, maxBlob: g.maxBlob}
+	p := pushPolicy{protected: g.protected, maxBlob: g.maxBlob, because: "protected branch hook declined",
+		say: "error: GH006: Protected branch update failed for REF.\nerror: Changes must be made through a pull request."}
 	login := ""
 	if t != nil {
 		login = t.Login

@@ -21,9 +21,8 @@ refuse() { # ref reason
 while read -r old new ref; do
 	case " $FORGE_PROTECTED " in
 	*" $ref "*)
-		echo "error: GH006: Protected branch update failed for $ref." >&2
-		echo "error: Changes must be made through a pull request." >&2
-		refuse "$ref" "protected branch hook declined"
+		echo "$FORGE_PROTECTED_SAY" | sed "s|REF|$ref|" >&2
+		refuse "$ref" "$FORGE_PROTECTED_REASON"
 		continue ;;
 	esac
 	case "$new" in *[!0]*) ;; *) continue ;; esac

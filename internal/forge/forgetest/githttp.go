@@ -16,11 +16,11 @@ import (
 
 // pushPolicy is what the pre-receive hook needs to know about this push.
 type pushPolicy struct {
-	protected   []string // full ref names
-	workflows   bool
-	who, scope  string // for the words of a refusal
-	maxBlob     int64
-	maxPackSize int64
+	protected    []string // full ref names
+	say, because string   // what a push to one of them hears; REF stands for the ref
+	workflows    bool
+	who, scope   string // for the words of a refusal
+	maxBlob      int64
 }
 
 // Limits of the git front.
@@ -70,6 +70,7 @@ func (f gitFront) serve(w http.ResponseWriter, r *http.Request, user string, p p
 		"GIT_PROJECT_ROOT="+f.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+user,
 		"FORGE_VERDICT="+verdict.Name(), "FORGE_PROTECTED="+strings.Join(p.protected, " "),
 		"FORGE_WORKFLOWS="+yes(p.workflows), "FORGE_WHO="+p.who, "FORGE_SCOPE="+p.scope,
+		"FORGE_PROTECTED_SAY="+p.say, "FORGE_PROTECTED_REASON="+p.because,
 		"FORGE_MAX_BLOB="+strconv.FormatInt(p.maxBlob, 10),
 	)}
 	if !isReceivePack(r) {

@@ -132,9 +132,10 @@ func (g *GitHub) Repo() string {
 // GitDir is the bare repository on disk, for looking at what was pushed.
 func (g *GitHub) GitDir() string { return g.repo.dir }
 
-// Commit replaces the whole tree of branch by files in one commit, as a maintainer's push would.
+// Commit replaces the whole tree of branch by files in one commit, as a maintainer's push would. A new
+// branch starts from the default branch.
 func (g *GitHub) Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error) {
-	return g.repo.commit(ctx, branch, files, message)
+	return g.repo.commit(ctx, branch, g.opt.DefaultBranch, files, message)
 }
 
 // Branch is the commit a branch points at, "" when there is none.

@@ -71,12 +71,13 @@ func newBareRepo(ctx context.Context, root, owner, name, branch string, files fs
 	if files == nil {
 		return r, nil
 	}
-	_, err := r.commit(ctx, branch, files, "Initial commit")
+	_, err := r.commit(ctx, branch, branch, files, "Initial commit")
 	return r, err
 }
 
-// commit writes files as the whole tree of a new commit on top of branch and moves the branch.
-func (r *bareRepo) commit(ctx context.Context, branch string, files fs.FS, message string) (string, error) {
+// commit writes files as the whole tree of a new commit on top of branch, or of from where there is no
+// such branch yet, and moves the branch.
+func (r *bareRepo) commit(ctx context.Context, branch, from string, files fs.FS, message string) (string, error) {
 	work, err := os.MkdirTemp("", "forge-seed-")
 	if err != nil {
 		return "", err
@@ -99,8 +100,11 @@ func (r *bareRepo) commit(ctx context.Context, branch string, files fs.FS, messa
 		return "", err
 	}
 	args := []string{"commit-tree", tree, "-m", message}
-	if parent, err := r.branch(branch); err == nil {
-		args = append(args, "-p", parent)
+	for _, b := range []string{branch, from} {
+		if parent, err := r.branch(b); err == nil {
+			args = append(args, "-p", parent)
+			break
+		}
 	}
 	commit, err := run(args...)
 	if err != nil {

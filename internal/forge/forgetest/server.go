@@ -32,8 +32,9 @@ type Request struct {
 	Body                []byte
 	// Account is the login of the token that was presented, "" when none was known.
 	Account string
-	Status  int
-	Git     bool
+	// Status is 0 while the answer is under way, and when there was none.
+	Status int
+	Git    bool
 }
 
 // start listens on a free loopback port.
@@ -85,10 +86,18 @@ func (s *server) Fail(match string, times int, f Fault) error { return s.faults.
 // Unmet names armed faults that did not happen.
 func (s *server) Unmet() []string { return s.faults.unused() }
 
-func (s *server) record(r Request) {
+// record notes a request as it arrives, so that whoever has its answer also sees it here; the
+// returned function adds the status.
+func (s *server) record(r Request) (ended func(status int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	i := len(s.requests)
 	s.requests = append(s.requests, r)
+	return func(status int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests[i].Status = status
+	}
 }
 
 // obj is a JSON object on its way out.

@@ -36,7 +36,7 @@ var pushRules = []rule{
 // the last line that a person could use.
 func (c *Client) ExplainPush(branch, output string) error {
 	k := call{what: c.in("push branch " + branch), head: branch}
-	e := &forge.Error{Op: k.what, Said: forge.Said(tellingLine(output)), Kind: forge.ErrInvalid,
+	e := &forge.Error{Op: k.what, Said: forge.Said(forge.TellingLine(output)), Kind: forge.ErrInvalid,
 		Next: "read what git said; the commit is kept on the run's own ref"}
 	low := strings.ToLower(output)
 	for _, r := range pushRules {
@@ -46,17 +46,4 @@ func (c *Client) ExplainPush(branch, output string) error {
 		}
 	}
 	return e
-}
-
-// tellingLine prefers the server's own error, then the rejected ref, then the last line.
-func tellingLine(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for _, mark := range []string{"remote: error:", "[remote rejected]", "[rejected]", "remote: ", "fatal:"} {
-		for _, l := range lines {
-			if _, after, ok := strings.Cut(l, mark); ok && strings.TrimSpace(after) != "" {
-				return strings.TrimSpace(strings.TrimPrefix(mark, "remote: ") + after)
-			}
-		}
-	}
-	return lines[len(lines)-1]
 }

@@ -10,6 +10,7 @@ import (
 // them; go-gitlab sizes a limiter from them. Waiting is ours to decide, by an injected clock, so the
 // transport renames the headers before the libraries look.
 const (
+	headerBody       = "Proctor-Error-Body"
 	headerLimited    = "Proctor-Limited"
 	headerRetryAfter = "Proctor-Retry-After"
 	headerReset      = "Proctor-Ratelimit-Reset"
@@ -65,4 +66,12 @@ func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
 		return max(at.Sub(now), 0), true
 	}
 	return 0, false
+}
+
+// ErrorText is the beginning of an error answer's body, whatever the client library did with it.
+func ErrorText(resp *http.Response) string {
+	if resp == nil {
+		return ""
+	}
+	return resp.Header.Get(headerBody)
 }

@@ -17,6 +17,7 @@ import (
 const (
 	attemptTimeout = 30 * time.Second
 	maxErrorBody   = 1 << 20
+	maxErrorText   = 4 << 10
 	maxRedirects   = 5
 )
 
@@ -96,6 +97,8 @@ func holdBody(resp *http.Response) error {
 		return fmt.Errorf("read error answer: %w", err)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(data))
+	// go-gitlab throws a 404's body away, and http.Client wraps bodies: a header survives both.
+	resp.Header.Set(headerBody, string(data[:min(len(data), maxErrorText)]))
 	if limited(resp, data) {
 		resp.Header.Set(headerLimited, "true")
 	}

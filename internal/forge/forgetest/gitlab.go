@@ -1,0 +1,213 @@
+package forgetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// GitLabOptions of a test GitLab. Only Dir is required.
+type GitLabOptions struct {
+	// Dir holds the bare repository; it is created and left behind.
+	Dir string
+	// Project is the full path, "group/sub/shop".
+	Project       string
+	Files         fs.FS
+	DefaultBranch string
+	Public        bool
+	Clock         func() time.Time
+}
+
+// GitLab is one project on a GitLab of its own. Its issues and merge requests count apart, as iids do.
+type GitLab struct {
+	server
+	opt  GitLabOptions
+	now  func() time.Time
+	git  gitFront
+	repo *bareRepo
+
+	state     sync.Mutex // guards everything below
+	archived  bool
+	mergesOff bool
+	protected []string
+	nextID    int64
+	users     map[string]*account
+	tokens    map[string]*GitLabToken
+	trigger   string
+	labels    []*label
+	issues    map[int]*issue
+	merges    map[int]*issue
+	secret    map[int]bool // confidential issues
+	pipelines []*Pipeline
+	hook      *glHook
+	sent      []*Delivery
+}
+
+// GitLabToken is what a caller may do.
+type GitLabToken struct {
+	Login   string
+	Scopes  []string // "api", "read_api", "write_repository", …; nil is api and write_repository
+	Job     bool     // CI_JOB_TOKEN
+	Expires time.Time
+	revoked bool
+}
+
+// NewGitLab makes the project and starts listening on loopback. Close it when done.
+func NewGitLab(o GitLabOptions) (*GitLab, error) {
+	if o.Dir == "" {
+		return nil, errors.New("test forge: GitLabOptions.Dir is empty: name a folder for its repository")
+	}
+	o.Project, o.DefaultBranch = or(o.Project, "group/sub/shop"), or(o.DefaultBranch, "main")
+	i := strings.LastIndexByte(o.Project, '/')
+	if i < 0 {
+		return nil, fmt.Errorf("test forge: project %q: want GROUP/NAME", o.Project)
+	}
+	ctx := context.Background()
+	backend, err := gitBackend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.MkdirTemp(mustDir(o.Dir), "git-")
+	if err != nil {
+		return nil, fmt.Errorf("test forge: %w", err)
+	}
+	repo, err := newBareRepo(ctx, root, o.Project[:i], o.Project[i+1:], o.DefaultBranch, o.Files)
+	if err != nil {
+		return nil, err
+	}
+	g := &GitLab{
+		opt: o, now: clockOr(o.Clock), git: gitFront{backend: backend, root: root}, repo: repo, nextID: 7000,
+		users: map[string]*account{}, tokens: map[string]*GitLabToken{}, issues: map[int]*issue{}, merges: map[int]*issue{}, secret: map[int]bool{},
+	}
+	if err := g.start(g.handler()); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// URL is the instance; there is no trailing slash.
+func (g *GitLab) URL() string { return g.url }
+
+// Project is the full path.
+func (g *GitLab) Project() string { return g.opt.Project }
+
+// GitDir is the bare repository on disk.
+func (g *GitLab) GitDir() string { return g.repo.dir }
+
+// Commit replaces the whole tree of branch by files in one commit. A new branch starts from the default branch.
+func (g *GitLab) Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error) {
+	return g.repo.commit(ctx, branch, g.opt.DefaultBranch, files, message)
+}
+
+// Branch is the commit a branch points at, "" when there is none.
+func (g *GitLab) Branch(name string) string {
+	id, _ := g.repo.branch(name)
+	return id
+}
+
+// Protect refuses pushes to these branches.
+func (g *GitLab) Protect(branches ...string) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	for _, b := range branches {
+		g.protected = append(g.protected, "refs/heads/"+b)
+	}
+}
+
+// Archive makes the project read-only.
+func (g *GitLab) Archive() {
+	g.state.Lock()
+	defer g.state.Unlock()
+	g.archived = true
+}
+
+// DisableMergeRequests turns the feature off.
+func (g *GitLab) DisableMergeRequests() {
+	g.state.Lock()
+	defer g.state.Unlock()
+	g.mergesOff = true
+}
+
+// AddUser makes an account with a role: "owner", "maintainer", "developer", "reporter", "guest" or "".
+func (g *GitLab) AddUser(login, role string) int64 {
+	g.state.Lock()
+	defer g.state.Unlock()
+	return g.addAccount(login, role).id
+}
+
+func (g *GitLab) addAccount(login, role string) *account {
+	key := strings.ToLower(login)
+	if a := g.users[key]; a != nil {
+		a.role = role
+		return a
+	}
+	a := &account{login: login, kind: "User", role: role, id: g.id()}
+	g.users[key] = a
+	return a
+}
+
+func (g *GitLab) addIfNew(login string) *account {
+	if a := g.users[strings.ToLower(login)]; a != nil {
+		return a
+	}
+	return g.addAccount(login, "")
+}
+
+func (g *GitLab) user(login string) *account {
+	if a := g.users[strings.ToLower(login)]; a != nil {
+		return a
+	}
+	return &account{login: "ghost1", kind: "User", id: 1}
+}
+
+// accessLevel in GitLab's numbers.
+func accessLevel(role string) int {
+	return map[string]int{"guest": 10, "reporter": 20, "developer": 30, "maintainer": 40, "owner": 50}[role]
+}
+
+// NewToken registers a token and gives its value.
+func (g *GitLab) NewToken(t GitLabToken) string {
+	value := "gl" + "pat-" + secret(12)
+	if t.Job {
+		value = "glcb" + "t-" + secret(12)
+	}
+	if t.Scopes == nil {
+		t.Scopes = []string{"api", "write_repository"}
+	}
+	g.state.Lock()
+	defer g.state.Unlock()
+	g.tokens[value] = &t
+	return value
+}
+
+// Revoke ends a token.
+func (g *GitLab) Revoke(value string) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	if t := g.tokens[value]; t != nil {
+		t.revoked = true
+	}
+}
+
+// NewTriggerToken makes the project's pipeline trigger token.
+func (g *GitLab) NewTriggerToken() string {
+	g.state.Lock()
+	defer g.state.Unlock()
+	g.trigger = "gl" + "ptt-" + secret(10)
+	return g.trigger
+}
+
+func (g *GitLab) id() int64 {
+	g.nextID++
+	return g.nextID
+}
+
+func (g *GitLab) webURL() string { return g.url + "/" + g.opt.Project }
+
+func (t *GitLabToken) has(scope string) bool { return slices.Contains(t.Scopes, scope) }

@@ -1,0 +1,125 @@
+package forgetest
+
+import (
+	"errors"
+	"slices"
+)
+
+// OpenIssue writes an issue and gives its iid.
+func (g *GitLab) OpenIssue(title, body, author string) int {
+	g.state.Lock()
+	defer g.state.Unlock()
+	at := g.now()
+	is := &issue{id: g.id(), number: len(g.issues) + 1, title: title, body: body, author: g.addIfNew(author), state: "open", created: at, updated: at}
+	g.issues[is.number] = is
+	return is.number
+}
+
+// EditIssue changes title and body; an empty one stays.
+func (g *GitLab) EditIssue(number int, title, body string) error {
+	return g.onIssue(number, func(is *issue) error {
+		is.title, is.body = or(title, is.title), or(body, is.body)
+		g.stampIssue(is)
+		return nil
+	})
+}
+
+// CloseIssue closes an issue.
+func (g *GitLab) CloseIssue(number int) error {
+	return g.onIssue(number, func(is *issue) error {
+		is.state, is.closed = "closed", g.stampIssue(is)
+		return nil
+	})
+}
+
+// LockIssue locks the discussion.
+func (g *GitLab) LockIssue(number int) error {
+	return g.onIssue(number, func(is *issue) error { is.locked = true; return nil })
+}
+
+// MakeConfidential hides the issue from all but members.
+func (g *GitLab) MakeConfidential(number int) error {
+	return g.onIssue(number, func(is *issue) error { g.secret[number] = true; return nil })
+}
+
+// TransferIssue moves it to another project.
+func (g *GitLab) TransferIssue(number int, to string) error {
+	return g.onIssue(number, func(is *issue) error {
+		is.moved, is.state, is.closed = to, "closed", g.stampIssue(is)
+		return nil
+	})
+}
+
+// Comment writes a note as a person and gives its id.
+func (g *GitLab) Comment(number int, author, body string) (id int64, err error) {
+	err = g.onIssue(number, func(is *issue) error {
+		id = g.addNote(is, g.addIfNew(author), body).id
+		return nil
+	})
+	return id, err
+}
+
+// OpenPull opens a merge request as a person does; from a fork, its source branch need not exist here.
+func (g *GitLab) OpenPull(title, head, base, author string, fromFork bool) int {
+	g.state.Lock()
+	defer g.state.Unlock()
+	m := g.newMerge(g.addIfNew(author), title, "")
+	baseSHA, _ := g.repo.branch(base)
+	headSHA, err := g.repo.branch(head)
+	if err != nil {
+		headSHA = baseSHA
+	}
+	m.pull = &pull{head: head, base: base, headSHA: headSHA, baseSHA: baseSHA, fork: fromFork}
+	return m.number
+}
+
+// MergePull marks a merge request as merged; no commit is made.
+func (g *GitLab) MergePull(number int) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	m := g.merges[number]
+	if m == nil {
+		return errors.New("no such merge request")
+	}
+	m.state, m.closed, m.pull.merged = "merged", g.now(), g.now()
+	return nil
+}
+
+// Issue as it is now.
+func (g *GitLab) Issue(number int) (Issue, bool) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	is := g.issues[number]
+	if is == nil {
+		return Issue{}, false
+	}
+	out := Issue{
+		Number: is.number, ID: is.id, Title: is.title, Body: is.body, State: is.state, Locked: is.locked, Labels: slices.Clone(is.labels),
+		Assignees: slices.Clone(is.assignees), Author: is.author.login, URL: g.issueURL(is), Reactions: contents(is.reactions), UpdatedAt: is.updated,
+	}
+	for _, m := range is.comments {
+		out.Comments = append(out.Comments, Comment{m.id, m.author.login, m.body, m.created, contents(m.reactions)})
+	}
+	for _, e := range is.events {
+		out.LabelEvents = append(out.LabelEvents, LabelEvent{e.id, e.actor.login, e.name, e.label, e.at})
+	}
+	return out, true
+}
+
+// Pulls are all merge requests, oldest first.
+func (g *GitLab) Pulls() []Pull {
+	g.state.Lock()
+	defer g.state.Unlock()
+	var out []Pull
+	for _, m := range sortedByNumber(g.merges) {
+		state := m.state
+		if !m.pull.merged.IsZero() {
+			state = "merged"
+		}
+		out = append(out, Pull{
+			Number: m.number, Title: m.title, Body: m.body, State: state, Draft: isDraft(m.title), Head: m.pull.head, Base: m.pull.base, HeadSHA: g.mergeHead(m),
+			Author: m.author.login, URL: g.issueURL(m), Labels: slices.Clone(m.labels), Assignees: slices.Clone(m.assignees), Reviewers: slices.Clone(m.pull.reviewers),
+		})
+	}
+	return out
+}
