@@ -1,0 +1,74 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// State is how far the run that a claim stands for has come. States only move forward.
+type State int
+
+// The states of a claim.
+const (
+	Claimed    State = iota + 1 // somebody is dispatching; nobody else may
+	Dispatched                  // the forge took the dispatch
+	Running                     // the run was seen
+	Ended                       // the run is over; the claim stays to recognise late deliveries
+)
+
+func (s State) String() string {
+	switch s {
+	case Claimed:
+		return "claimed"
+	case Dispatched:
+		return "dispatched"
+	case Running:
+		return "running"
+	case Ended:
+		return "ended"
+	}
+	return "unknown"
+}
+
+// Claim is the right to start the one run that a label event or a command asks for.
+type Claim struct {
+	ID      string   // trigger.NewID of the event; the same event has the same id
+	Keys    []string // every name the event may come under: delivery, body, label event. ID is one of them without being listed
+	Attempt int      // 1, or one more than that of the expired claim it took over; set by the store
+	State   State
+	Created time.Time // of the first attempt
+	Expires time.Time // end of the lease in this state
+
+	To    Target // where to look the run up
+	File  string // the workflow
+	Issue int
+}
+
+// Errors of a Store that callers decide on. Any other error means that the store did not say.
+var (
+	ErrTaken   = errors.New("claimed already")
+	ErrNoClaim = errors.New("no such claim")
+	ErrLost    = errors.New("the claim is no longer ours")
+)
+
+// Store keeps claims. Every method is one conditional step on a few keys: nothing scans but Expired.
+// An error that is not one of those above says nothing about whether the step took place, so that every
+// caller of a store must be right either way. Implementations prove themselves with claimtest.Run.
+type Store interface {
+	// Find gives the claim that holds any of keys (or has one of them as its id), ErrNoClaim when none does. An
+	// expired claim in state Claimed counts as none.
+	Find(ctx context.Context, keys []string) (Claim, error)
+	// Claim takes all of c's keys, or none and gives the holder with ErrTaken. A holder in state Claimed
+	// whose lease is over loses them; if it has c's id, c gets its Created and the next Attempt. The claim
+	// comes back in state Claimed with a lease of that length.
+	Claim(ctx context.Context, c Claim, lease time.Duration) (Claim, error)
+	// Mark moves a claim to a later state with a new lease. A claim that is there already or further keeps what
+	// it has, without an error. ErrLost when it is gone or, for attempt other than 0, has another attempt.
+	Mark(ctx context.Context, id string, attempt int, to State, lease time.Duration) error
+	// Release gives all keys back and forgets the claim. ErrLost as for Mark, and where the claim is in
+	// another state than the caller believes: a run that was seen meanwhile is not forgotten.
+	Release(ctx context.Context, id string, attempt int, in State) error
+	// Expired gives at most limit claims whose lease is over, the oldest first.
+	Expired(ctx context.Context, limit int) ([]Claim, error)
+}

@@ -1,0 +1,552 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/trigger"
+	"github.com/proctor-ci/proctor/internal/webhook"
+)
+
+func TestALabelDispatchesOneRunWithIdsOnly(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	g := r.deliver("issues", "72d3162e-cc78-11e3-81ab-4c9367dc0958", labeled(12, nil))
+	if g.Code != http.StatusAccepted || g.Status != "dispatched" || g.Run == "" {
+		t.Fatalf("%v", g)
+	}
+	want := []map[string]string{{
+		"issue": "12", "event": "1012@2023-11-14T22:13:20Z", "delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+		"snapshot": trigger.SnapshotOf(title(12), "as said"), "actor": "7:ann", "proctor_id": g.Run,
+	}}
+	if d := cmp.Diff(want, r.w.runs); d != "" {
+		t.Error(d)
+	}
+	if r.w.refs[0] != "trunk" {
+		t.Errorf("dispatched on %q, want the default branch of the event", r.w.refs[0])
+	}
+	log := r.log.String()
+	if strings.Count(log, "\n") != 1 || strings.Contains(log, "as said") || strings.Contains(log, title(12)) || !strings.Contains(log, `"status":"dispatched"`) {
+		t.Errorf("log: %s: want one line without any payload", log)
+	}
+}
+
+// The E31 budget: what is sent to the forge stays small however long the issue is.
+func TestADispatchIsSmallWhateverTheIssueSays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	long := strings.Repeat("$(id) ${{ secrets.X }}\n", 3000)
+	r.w.issue = func(n int) forge.Issue {
+		return forge.Issue{Number: n, Title: title(n), Body: long, State: "open", Labels: []string{"proctor"}}
+	}
+	if g := r.deliver("issues", "d", labeled(1, map[string]any{"issue.body": long})); g.Status != "dispatched" {
+		t.Fatalf("%v", g)
+	}
+	size := 0
+	for k, v := range r.w.runs[0] {
+		size += len(k) + len(v) + 6
+		if strings.ContainsAny(v, "$\n{}") {
+			t.Errorf("input %s is %q", k, v)
+		}
+	}
+	if size > 2000 {
+		t.Errorf("%d bytes of inputs, want at most 2000", size)
+	}
+}
+
+// INV-40, INV-41, INV-46, INV-48: each refusal has its reason, dispatches nothing and burns no claim. The
+// control is in every row: once the fault is mended, the very same delivery dispatches.
+func TestARefusalSaysWhyDispatchesNothingAndBurnsNoClaim(t *testing.T) {
+	t.Parallel()
+	issue := func(change func(*forge.Issue)) func(*rig) {
+		return func(r *rig) {
+			was := r.w.issue
+			r.w.issue = func(n int) forge.Issue { i := was(n); change(&i); return i }
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		fault func(*rig)
+		want  string
+	}{
+		{"INV-40 role triage", func(r *rig) { r.w.role = forge.RoleTriage }, "202 refused role"},
+		{"INV-40 role read", func(r *rig) { r.w.role = forge.RoleRead }, "202 refused role"},
+		{"INV-40 no access", func(r *rig) { r.w.role = forge.RoleNone }, "202 refused role"},
+		{"E12 the permission API forbids", func(r *rig) { r.w.roleErr = forge.ErrForbidden }, "202 refused unknown_role"},
+		{"E12 the permission API does not answer", func(r *rig) { r.w.roleErr = forge.ErrUnavailable }, "503 retry forge"},
+		{"the issue was closed since", issue(func(i *forge.Issue) { i.State = "closed" }), "202 refused closed"},
+		{"the label is gone", issue(func(i *forge.Issue) { i.Labels = nil }), "202 refused label_gone"},
+		{"INV-41 the body was edited since", issue(func(i *forge.Issue) { i.Body = "do evil" }), "202 refused edited"},
+		{"INV-41 the title was edited since", issue(func(i *forge.Issue) { i.Title = "do evil" }), "202 refused edited"},
+		{"somebody else labelled last", func(r *rig) {
+			r.w.event = func(int) (forge.LabelEvent, error) {
+				return forge.LabelEvent{ID: 5, Actor: forge.User{Login: "bob", ID: 8}}, nil
+			}
+		}, "202 refused stale_event"},
+		{"no label event to be found", func(r *rig) {
+			r.w.event = func(int) (forge.LabelEvent, error) { return forge.LabelEvent{}, forge.ErrNotFound }
+		}, "202 refused label_gone"},
+		{"the issue cannot be read", func(r *rig) { r.w.issueErr = forge.ErrUnavailable }, "503 retry forge"},
+		{"the issue was deleted", func(r *rig) { r.w.issueErr = forge.ErrNotFound }, "202 failed not_found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			c.fault(r)
+			body := labeled(3, nil)
+			if g := r.deliver("issues", "d1", body); g.String() != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+			if r.w.dispatched() != 0 {
+				t.Error("it was dispatched")
+			}
+			mended := newWorld()
+			r.w.role, r.w.roleErr, r.w.issue, r.w.issueErr, r.w.event = mended.role, nil, mended.issue, nil, mended.event
+			if g := r.deliver("issues", "d1", body); g.Status != "dispatched" {
+				t.Errorf("INV-46 the same delivery once mended: %v: a claim was burnt", g)
+			}
+		})
+	}
+}
+
+// What the event alone answers costs no API call.
+func TestRefusalsThatTheEventAnswersAskNobody(t *testing.T) {
+	t.Parallel()
+	self := map[string]any{"login": "proctor[bot]", "id": 99, "type": "Bot"}
+	for _, c := range []struct {
+		name  string
+		event string
+		body  []byte
+		want  string
+	}{
+		{"another label", "issues", labeled(1, map[string]any{"label.name": "bug"}), "202 ignored other_label"},
+		{"INV-40 a bot", "issues", labeled(1, map[string]any{"sender.type": "Bot", "sender.id": 31}), "202 refused bot"},
+		{"our own label", "issues", labeled(1, map[string]any{"sender": self}), "202 ignored own_account"},
+		{"a closed issue", "issues", labeled(1, map[string]any{"issue.state": "closed"}), "202 refused closed"},
+		{"a pull request", "issues", labeled(1, map[string]any{"issue.pull_request": map[string]any{}}), "202 refused pull_request"},
+		{"an archived repository", "issues", labeled(1, map[string]any{"repository.archived": true}), "202 refused archived"},
+		{"a repository that is not served", "issues", labeled(1, map[string]any{"repository.name": "other"}), "202 refused repository"},
+		{"INV-48 our own comment", "issue_comment", commented(1, 4, "/proctor run", map[string]any{"sender": self}), "202 ignored own_account"},
+		{"INV-48 a quoted command", "issue_comment", commented(1, 4, "> /proctor run", nil), "202 ignored no_command"},
+		{"INV-48 an edited comment", "issue_comment", commented(1, 4, "/proctor run", map[string]any{"action": "edited"}), "202 ignored action"},
+		{"a budget without an amount", "issue_comment", commented(1, 4, "/proctor budget much", nil), "202 refused unknown_command"},
+		{"a dispatched run's own event", "workflow_dispatch", labeled(1, map[string]any{"inputs": map[string]any{"issue": "1"}}), "202 ignored event"},
+		{"an event of no interest", "star", labeled(1, nil), "202 ignored event"},
+		{"ping", "ping", labeled(1, nil), "202 recorded ping"},
+		{"installation", "installation", []byte(`{"action":"deleted","installation":{"id":6}}`), "202 recorded install"},
+		{"no JSON", "issues", []byte(`{"action":`), "400 invalid shape"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			r := newRig(t, func(cfg *webhook.Config) {
+				cfg.Repos = []string{"octo/sho*"}
+				cfg.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) {
+					asked++
+					return nil, forge.ErrUnavailable
+				}
+			})
+			if g := r.deliver(c.event, "d1", c.body); g.String() != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+			if asked != 0 {
+				t.Error("the forge was asked")
+			}
+			if g := r.deliver("issues", "d2", labeled(1, nil)); g.String() != "503 retry forge" || asked != 1 {
+				t.Errorf("control: %v after %d connections", g, asked)
+			}
+		})
+	}
+}
+
+func TestCommandsOfWritersDispatchAndAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	g := r.deliver("issue_comment", "d1", commented(3, 44, "/proctor budget +5\r\nthanks", nil))
+	if g.Status != "dispatched" {
+		t.Fatalf("%v", g)
+	}
+	in := r.w.runs[0]
+	if in["command"] != "budget +5" || in["comment"] != "44" || in["issue"] != "3" || in["event"] != "" {
+		t.Errorf("inputs %v", in)
+	}
+	if d := cmp.Diff([]forge.Reaction{forge.ReactionAccepted}, r.w.reactions); d != "" {
+		t.Error(d)
+	}
+	if g := r.deliver("issue_comment", "d2", commented(3, 44, "/proctor budget +5\r\nthanks", nil)); g.Status != "duplicate" {
+		t.Errorf("the same comment again: %v", g)
+	}
+	r.w.role = forge.RoleRead
+	if g := r.deliver("issue_comment", "d3", commented(3, 45, "/proctor run", nil)); g.String() != "202 refused role" || r.w.dispatched() != 1 {
+		t.Errorf("INV-48 a reader's command: %v", g)
+	}
+}
+
+func TestHelpAndUnknownCommandsAreAnsweredOnceAndOnlyToWriters(t *testing.T) {
+	t.Parallel()
+	for text, unknown := range map[string]bool{"/proctor help": false, "/proctor dance @everyone": true} {
+		r := newRig(t, nil)
+		r.w.role = forge.RoleRead
+		if g := r.deliver("issue_comment", "d1", commented(3, 44, text, nil)); g.String() != "202 refused role" || len(r.w.comments) != 0 {
+			t.Errorf("%s by a reader: %v, %d comments", text, g, len(r.w.comments))
+		}
+		r.w.role = forge.RoleWrite
+		for _, want := range []string{"answered", "duplicate"} {
+			if g := r.deliver("issue_comment", "d1", commented(3, 44, text, nil)); g.Status != want {
+				t.Errorf("%s: %v, want %s", text, g, want)
+			}
+		}
+		if len(r.w.comments) != 1 || r.w.dispatched() != 0 {
+			t.Fatalf("%s: %d comments and %d dispatches, want one and none", text, len(r.w.comments), r.w.dispatched())
+		}
+		c := r.w.comments[0]
+		if !strings.Contains(c, "`/proctor budget +N`") || strings.Contains(c, "no such command") != unknown || strings.Contains(c, "everyone") {
+			t.Errorf("%s: answer %q", text, c)
+		}
+		if _, ok := trigger.FindCommand(c, "/proctor"); ok {
+			t.Error("the answer is itself a command")
+		}
+	}
+}
+
+// INV-46: a dispatch that failed gives the claim back, so that the next delivery starts the run.
+func TestAFailedDispatchReleasesItsClaim(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		err     error
+		want    string
+		comment string
+	}{
+		{"rate limited", forge.ErrRateLimited, "503 retry forge", ""},
+		{"E33 no such workflow", &forge.Error{Op: "dispatch", Status: 404, Kind: forge.ErrNotFound}, "202 failed not_found", "no `proctor.yml` in `.github/workflows` on the branch `trunk`"},
+		{"E33 the forge refuses", &forge.Error{Op: "dispatch", Status: 422, Kind: forge.ErrInvalid}, "202 failed refused_by_forge", "`workflow_dispatch` trigger"},
+		{"E35 a permission is missing", &forge.Error{Op: "dispatch", Status: 403, Kind: forge.ErrForbidden}, "202 failed permission", "Actions: read and write"},
+	} {
+		t.Run("INV-46 "+c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			r.w.fail = func(took bool) error {
+				if took {
+					return nil
+				}
+				return c.err
+			}
+			body := labeled(3, nil)
+			if g := r.deliver("issues", "d1", body); g.String() != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+			if got := strings.Join(r.w.comments, "\n"); (c.comment == "") != (got == "") || !strings.Contains(got, c.comment) {
+				t.Errorf("comments %q, want one with %q", got, c.comment)
+			}
+			r.w.fail = nil
+			if g := r.deliver("issues", "d1", body); g.Status != "dispatched" || r.w.dispatched() != 1 {
+				t.Errorf("the next delivery: %v, %d dispatches", g, r.w.dispatched())
+			}
+		})
+	}
+}
+
+// A lost answer is looked up, never repeated blindly.
+func TestAnAmbiguousDispatchIsLookedUpBeforeItIsRepeated(t *testing.T) {
+	t.Parallel()
+	t.Run("it had arrived", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil)
+		r.w.fail = func(took bool) error {
+			if took {
+				return forge.ErrUnavailable
+			}
+			return nil
+		}
+		if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "dispatched" {
+			t.Errorf("%v, want it found at the forge", g)
+		}
+		if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "duplicate" || r.w.dispatched() != 1 {
+			t.Errorf("again: %v, %d dispatches", g, r.w.dispatched())
+		}
+	})
+	t.Run("it had not", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil)
+		r.w.fail = func(took bool) error {
+			if took {
+				return nil
+			}
+			return forge.ErrUnavailable
+		}
+		body := labeled(3, nil)
+		for _, want := range []string{"503 retry unknown_outcome", "503 retry in_flight"} {
+			if g := r.deliver("issues", "d1", body); g.String() != want {
+				t.Errorf("%q, want %q", g, want)
+			}
+		}
+		r.w.fail = nil
+		r.clock.Advance(time.Minute)
+		if g := r.deliver("issues", "d1", body); g.Status != "dispatched" || r.w.dispatched() != 1 {
+			t.Errorf("after the lease: %v, %d dispatches", g, r.w.dispatched())
+		}
+	})
+	t.Run("the process died after dispatching", func(t *testing.T) {
+		t.Parallel()
+		marks := 0
+		r := newRig(t, func(c *webhook.Config) {
+			c.Store = markless{c.Store, &marks}
+		})
+		body := labeled(3, nil)
+		if g := r.deliver("issues", "d1", body); g.Status != "dispatched" {
+			t.Fatalf("%v", g)
+		}
+		r.clock.Advance(time.Minute)
+		if g := r.deliver("issues", "d1", body); g.Status != "dispatched" || r.w.dispatched() != 1 {
+			t.Errorf("after the lease: %v, %d dispatches, want the run found", g, r.w.dispatched())
+		}
+		if marks < 4 {
+			t.Errorf("%d marks tried, want the outcome written down more than once", marks)
+		}
+	})
+}
+
+// markless is a store that cannot be written to while a claim is open.
+type markless struct {
+	webhook.Store
+	tried *int
+}
+
+func (m markless) Mark(context.Context, string, int, webhook.State, time.Duration) error {
+	*m.tried++
+	return errStore
+}
+
+// INV-46: a claim whose run never started is reaped; one whose run did is not.
+func TestAClaimWhoseRunNeverStartedIsReaped(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		blind bool
+		lost  bool
+		again string
+	}{
+		{"the run is there", false, false, "duplicate"},
+		{"the run is not there", false, true, "dispatched"},
+		{"nobody can tell", true, true, "dispatched"},
+	} {
+		t.Run("INV-46 "+c.name, func(t *testing.T) {
+			t.Parallel()
+			var r *rig
+			r = newRig(t, func(cfg *webhook.Config) {
+				cfg.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) {
+					if c.blind {
+						return blind{r.w}, nil
+					}
+					return r.w, nil
+				}
+			})
+			body := labeled(3, nil)
+			if g := r.deliver("issues", "d1", body); g.Status != "dispatched" {
+				t.Fatal(g)
+			}
+			if c.lost {
+				r.w.runs = nil
+			}
+			if out, err := r.h.Reap(context.Background()); err != nil || out != (webhook.Reaped{}) {
+				t.Errorf("before the lease is over: %+v, %v", out, err)
+			}
+			r.clock.Advance(31 * time.Minute)
+			if _, err := r.h.Reap(context.Background()); err != nil {
+				t.Error(err)
+			}
+			if g := r.deliver("issues", "d1", body); g.Status != c.again {
+				t.Errorf("delivered again: %v, want %s", g, c.again)
+			}
+		})
+	}
+}
+
+func TestARunsProgressIsNotedForItsOwnRepositoryOnly(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	g := r.deliver("issues", "d1", labeled(3, nil))
+	progress := func(status, repo string) got {
+		return r.deliver("workflow_run", "p-"+status+repo, labeled(3, map[string]any{
+			"action": status, "repository.name": repo,
+			"workflow_run": map[string]any{"id": 8, "display_title": "proctor #3 " + g.Run, "status": status, "conclusion": "success"},
+		}))
+	}
+	state := func() string {
+		c, err := r.store.Find(context.Background(), []string{g.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.State.String()
+	}
+	for _, step := range []struct{ status, repo, want, state string }{
+		{"completed", "mallorys", "202 ignored other_run", "dispatched"},
+		{"in_progress", "shop", "202 recorded running", "running"},
+		{"queued", "shop", "202 recorded dispatched", "running"},
+		{"completed", "shop", "202 recorded ended", "ended"},
+	} {
+		if got := progress(step.status, step.repo); got.String() != step.want || state() != step.state {
+			t.Errorf("%s in %s: %v and %s, want %s and %s", step.status, step.repo, got, state(), step.want, step.state)
+		}
+	}
+	r.clock.Advance(5 * 24 * time.Hour)
+	if out, err := r.h.Reap(context.Background()); err != nil || out.Freed != 1 {
+		t.Errorf("after the retention: %+v, %v", out, err)
+	}
+}
+
+// A label event can be younger than the list that tells of it.
+func TestALabelEventThatIsNotListedYetIsLookedForAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	looks := 0
+	was := r.w.event
+	r.w.event = func(n int) (forge.LabelEvent, error) {
+		if looks++; looks < 3 {
+			return forge.LabelEvent{}, forge.ErrNotFound
+		}
+		return was(n)
+	}
+	if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "dispatched" || looks != 3 {
+		t.Errorf("%v after %d looks", g, looks)
+	}
+}
+
+func TestADeliveryWithoutAnInstallationIsRefusedInPeace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *webhook.Config) {
+		c.Connect = func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
+			if to.Install == 0 {
+				return nil, webhook.ErrNoInstallation
+			}
+			return newWorld(), nil
+		}
+	})
+	if g := r.deliver("issues", "d1", labeled(3, map[string]any{"installation.id": 0})); g.String() != "202 refused no_installation" {
+		t.Error(g)
+	}
+	if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "dispatched" {
+		t.Errorf("control: %v", g)
+	}
+}
+
+func TestAPanicIsAnAnswerAndNothingInternalLeaks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *webhook.Config) {
+		c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { panic("token=abc at /srv/key.pem") }
+	})
+	g := r.deliver("issues", "d1", labeled(3, nil))
+	if g.String() != "503 retry internal" || strings.Contains(g.Raw+r.log.String(), "abc") {
+		t.Errorf("%v: %s %s", g, g.Raw, r.log)
+	}
+	leaky := newRig(t, func(c *webhook.Config) {
+		c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) {
+			return nil, errors.New("dial 10.0.0.7: refused")
+		}
+	})
+	if g := leaky.deliver("issues", "d1", labeled(3, nil)); strings.Contains(g.Raw, "10.0.0.7") || !strings.Contains(leaky.log.String(), "10.0.0.7") {
+		t.Errorf("answer %s, log %s: want the cause in the log alone", g.Raw, leaky.log)
+	}
+}
+
+// A caller that hangs up must not leave a claim half done.
+func TestACallerThatGoesAwayDoesNotStopADispatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if g := send(r.h, githubRequest("issues", "d1", labeled(3, nil)).WithContext(ctx)); g.Status != "dispatched" || r.w.dispatched() != 1 {
+		t.Errorf("%v", g)
+	}
+}
+
+func TestAForgeThatHangsIsGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *webhook.Config) {
+		c.Timeout = time.Millisecond
+		c.Connect = func(ctx context.Context, _ webhook.Target) (webhook.Forge, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	})
+	if g := r.deliver("issues", "d1", labeled(3, nil)); g.String() != "503 retry forge" {
+		t.Error(g)
+	}
+}
+
+// INV-12 at this door: one label event is one run, however many deliveries of it are handled at once.
+func TestTheSameEventDeliveredAtOnceIsOneRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	body := labeled(3, nil)
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if g := r.deliver("issues", "d1", body); g.Code != http.StatusAccepted && g.Reason != "in_flight" {
+				t.Errorf("%v", g)
+			}
+		})
+	}
+	wg.Wait()
+	if r.w.dispatched() != 1 {
+		t.Errorf("INV-12 %d runs, want one", r.w.dispatched())
+	}
+	// Another body and id of the very same label event is no second request either (E16).
+	if g := r.deliver("issues", "d2", labeled(3, map[string]any{"organization": map[string]any{}})); g.Status != "duplicate" {
+		t.Errorf("%v", g)
+	}
+	// The control: another label event on the issue is.
+	r.w.event = func(int) (forge.LabelEvent, error) {
+		return forge.LabelEvent{ID: 2, Actor: forge.User{Login: "ann", ID: 7}}, nil
+	}
+	if g := r.deliver("issues", "d3", labeled(3, map[string]any{"again": 1})); g.Status != "dispatched" {
+		t.Errorf("control: %v", g)
+	}
+}
+
+func TestGitLabDeliveriesComeThroughTheSameDoor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	body := []byte(`{"object_kind":"issue","user":{"id":7,"username":"ann"},"project":{"id":5,"path_with_namespace":"group/sub/shop","default_branch":"trunk"},
+		"object_attributes":{"id":900,"iid":3,"title":"Issue 3","description":"as said","state":"opened","action":"update","discussion_locked":true},
+		"changes":{"labels":{"previous":[],"current":[{"title":"proctor"}]}}}`)
+	post := func(token, key string) got {
+		req := httptest.NewRequest(http.MethodPost, "/gitlab", bytes.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Gitlab-Event", "Issue Hook")
+		req.Header.Set("X-Gitlab-Token", token)
+		req.Header.Set("Idempotency-Key", key)
+		return send(r.h, req)
+	}
+	if g := post("glt-SAMPLE", "k1"); g.Status != "dispatched" || r.w.runs[0]["issue"] != "3" {
+		t.Errorf("%v", g)
+	}
+	if g := post("glt-SAMPLE", "k2"); g.Status != "duplicate" {
+		t.Errorf("E16 a second hook of the same project: %v", g)
+	}
+	if g := post("glt-SAMPLF", "k3"); g.Code != http.StatusUnauthorized {
+		t.Errorf("%v", g)
+	}
+}
+
+func TestHealthIsAnsweredWithoutALogLine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	if g := send(r.h, httptest.NewRequest(http.MethodGet, "/healthz", nil)); g.Code != http.StatusOK {
+		t.Error(g)
+	}
+	if r.log.String() != "" {
+		t.Error(r.log.String())
+	}
+}

@@ -1,0 +1,86 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+)
+
+// reapBatch bounds one round: a round is short, and the next one takes the rest.
+const reapBatch = 100
+
+// Reaped counts what a round did.
+type Reaped struct {
+	Freed   int // claims given back: their event can be delivered again
+	Advance int // claims whose run was found and noted
+	Failed  int // claims nobody could be asked about; the next round tries again
+}
+
+// Reap looks at every claim whose lease is over. One that was being dispatched, or whose run never
+// started, is given back, after the forge was asked for the run where it can be; a run that
+// was not heard of again counts as over; one that has been over for long is forgotten.
+func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
+	var out Reaped
+	claims, err := h.cfg.Store.Expired(ctx, reapBatch)
+	if err != nil {
+		return out, err
+	}
+	for _, c := range claims {
+		freed, err := h.reap(ctx, c)
+		attrs := []slog.Attr{
+			slog.String(keyRun, c.ID), slog.String(keyRepo, c.To.Repo.FullName()), slog.Int(keyIssue, c.Issue), slog.String(keyStatus, c.State.String()),
+		}
+		switch {
+		case err != nil && !errors.Is(err, ErrLost):
+			out.Failed++
+			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "claim not reaped", append(attrs, slog.String(keyError, clip(err.Error())))...)
+		case freed:
+			out.Freed++
+			if c.State != Ended {
+				h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "run never started; claim given back", attrs...)
+			}
+		default:
+			out.Advance++
+		}
+	}
+	return out, nil
+}
+
+func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {
+	switch c.State {
+	case Ended:
+		return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
+	case Running:
+		return false, h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
+	}
+	f, err := h.cfg.Connect(ctx, c.To)
+	if errors.Is(err, ErrNoInstallation) {
+		return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
+	}
+	if err != nil {
+		return false, err
+	}
+	if finder, ok := f.(forge.RunFinder); ok {
+		run, err := finder.FindRun(ctx, c.File, c.ID, c.Created.Add(-time.Minute))
+		switch {
+		case err == nil:
+			return false, h.found(ctx, c, run)
+		case !errors.Is(err, forge.ErrNotFound):
+			return false, err
+		}
+	}
+	return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
+}
+
+// found notes a run that the claim did not know of. One that still waits for a runner is as good as
+// running: it must not be asked for again.
+func (h *Handler) found(ctx context.Context, c Claim, run forge.Run) error {
+	state, lease := h.stateOf(run.Status)
+	if state != Ended {
+		state, lease = Running, h.cfg.Leases.Running
+	}
+	return h.cfg.Store.Mark(ctx, c.ID, c.Attempt, state, lease)
+}

@@ -1,0 +1,203 @@
+package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/trigger"
+)
+
+// request is the way of a delivery that asks for a run: known already? may they? claim, dispatch.
+func (h *Handler) request(ctx context.Context, body []byte, d *delivery) answer {
+	keys := deliveryKeys(d.id, body)
+	if a, done := h.known(ctx, keys, d); done {
+		return a
+	}
+	f, a, ok := h.connect(ctx, d)
+	if !ok {
+		return a
+	}
+	facts, a, ok := h.facts(ctx, f, d)
+	if !ok {
+		return a
+	}
+	if dec := policy.Authorise(d.t, facts, h.cfg.Rules); !dec.Allow {
+		h.react(ctx, f, d.t, forge.ReactionRefused)
+		return accepted(StatusRefused, string(dec.Reason))
+	}
+	if facts.LabelEvent != nil && d.t.Kind == trigger.KindLabel {
+		d.t.Asked = trigger.Asked{ID: facts.LabelEvent.ID, At: facts.LabelEvent.At}
+	}
+	c, a, ok := h.claim(ctx, keys, d)
+	if !ok {
+		return a
+	}
+	return h.dispatch(ctx, f, c, d)
+}
+
+// deliveryKeys are the names one delivery may come under again: the forge's id, which is not signed,
+// and the body, which is. Two hooks of one project send equal bodies under different ids.
+func deliveryKeys(id string, body []byte) []string {
+	sum := sha256.Sum256(body)
+	keys := []string{"body:" + hex.EncodeToString(sum[:])}
+	if id != "" {
+		keys = append(keys, "delivery:"+id)
+	}
+	return keys
+}
+
+// eventKey names what asked: the label event or the comment, whatever deliveries tell of it.
+func eventKey(t trigger.Trigger, body string) string {
+	subject := fmt.Sprintf("%s:%d:%s#%d", t.Forge, t.Repo.ID, t.Repo.FullName(), t.Issue.Number)
+	switch {
+	case t.Command != nil:
+		return subject + ":comment:" + strconv.FormatInt(t.Command.CommentID, 10)
+	case t.Asked.ID != 0:
+		return subject + ":label:" + strconv.FormatInt(t.Asked.ID, 10)
+	}
+	return subject + ":" + body
+}
+
+// known answers a delivery whose event has a claim, before anything is asked of the forge.
+func (h *Handler) known(ctx context.Context, keys []string, d *delivery) (answer, bool) {
+	c, err := h.cfg.Store.Find(ctx, keys)
+	switch {
+	case errors.Is(err, ErrNoClaim):
+		return answer{}, false
+	case err != nil:
+		d.cause = err
+		return later("store"), true
+	}
+	return taken(c), true
+}
+
+// taken answers for a claim that somebody holds. While it is being dispatched nobody knows whether it
+// will be, so that only another delivery can be sure that nothing is lost.
+func taken(c Claim) answer {
+	if c.State == Claimed {
+		return later("in_flight")
+	}
+	a := accepted(StatusDuplicate, c.State.String())
+	a.Run = c.ID
+	return a
+}
+
+func (h *Handler) connect(ctx context.Context, d *delivery) (Forge, answer, bool) {
+	f, err := h.cfg.Connect(ctx, Target{Forge: d.t.Forge, Repo: d.t.Repo, Install: d.t.Install})
+	if err != nil {
+		d.cause = err
+		return nil, forgeAnswer(err), false
+	}
+	return f, answer{}, true
+}
+
+// forgeAnswer sorts a forge's failure: what another try may mend, and what only a person can.
+func forgeAnswer(err error) answer {
+	switch {
+	case errors.Is(err, ErrNoInstallation):
+		return accepted(StatusRefused, "no_installation")
+	case errors.Is(err, forge.ErrUnauthorized):
+		return accepted(StatusFailed, "credentials")
+	case errors.Is(err, forge.ErrForbidden):
+		return accepted(StatusFailed, "permission")
+	case errors.Is(err, forge.ErrNotFound):
+		return accepted(StatusFailed, "not_found")
+	case errors.Is(err, forge.ErrInvalid):
+		return accepted(StatusFailed, "refused_by_forge")
+	}
+	return later("forge")
+}
+
+// facts asks the forge what is true now, all at once. The role decides, so only its absence may be
+// taken for an answer: an account without access is RoleNone; a failed look-up is no permission and no verdict.
+func (h *Handler) facts(ctx context.Context, f Forge, d *delivery) (policy.Facts, answer, bool) {
+	t := d.t
+	var (
+		out                         policy.Facts
+		issue                       forge.Issue
+		event                       forge.LabelEvent
+		roleErr, issueErr, eventErr error
+		wg                          sync.WaitGroup
+	)
+	// A merge request's iid is no issue's number on GitLab: its own state was in the event.
+	asksIssue := t.Change == nil || t.Forge == trigger.GitHub
+	asksLabel := t.Kind == trigger.KindLabel
+	wg.Go(func() { out.Role, roleErr = f.Role(ctx, t.Actor.Login) })
+	if asksIssue {
+		wg.Go(func() { issue, issueErr = f.Issue(ctx, t.Issue.Number) })
+	}
+	if asksLabel {
+		wg.Go(func() { event, eventErr = h.labelEvent(ctx, f, t.Issue.Number) })
+	}
+	wg.Wait()
+	if errors.Is(roleErr, forge.ErrForbidden) || errors.Is(roleErr, forge.ErrNotFound) {
+		d.cause = roleErr
+		out.Role, roleErr = "", nil
+	}
+	if errors.Is(eventErr, forge.ErrNotFound) {
+		d.cause = eventErr
+		return out, accepted(StatusRefused, string(policy.ReasonLabelGone)), false
+	}
+	if err := errors.Join(roleErr, issueErr, eventErr); err != nil {
+		d.cause = err
+		return out, forgeAnswer(err), false
+	}
+	if asksIssue {
+		out.Issue = &issue
+	}
+	if asksLabel {
+		out.LabelEvent = &event
+	}
+	return out, answer{}, true
+}
+
+// labelLooks: a delivery can be faster than the list of events that tells of the same label.
+const (
+	labelLooks = 3
+	labelPause = 700 * time.Millisecond
+)
+
+func (h *Handler) labelEvent(ctx context.Context, f Forge, issue int) (forge.LabelEvent, error) {
+	for look := 1; ; look++ {
+		ev, err := f.LabelEvent(ctx, issue, h.cfg.Rules.Label)
+		if !errors.Is(err, forge.ErrNotFound) || look == labelLooks {
+			return ev, err
+		}
+		if h.cfg.Wait(ctx, labelPause) != nil {
+			return ev, err
+		}
+	}
+}
+
+func (h *Handler) claim(ctx context.Context, keys []string, d *delivery) (Claim, answer, bool) {
+	key := eventKey(d.t, keys[0])
+	d.t.ID = trigger.NewID(key)
+	c, err := h.cfg.Store.Claim(ctx, Claim{
+		ID: d.t.ID, Keys: append(keys, "event:"+key), File: h.cfg.Workflow, Issue: d.t.Issue.Number,
+		To: Target{Forge: d.t.Forge, Repo: d.t.Repo, Install: d.t.Install},
+	}, h.cfg.Leases.Claimed)
+	switch {
+	case errors.Is(err, ErrTaken):
+		return Claim{}, taken(c), false
+	case err != nil:
+		// It may have been taken all the same: then its lease ends by itself.
+		d.cause = err
+		return Claim{}, later("store"), false
+	}
+	return c, answer{}, true
+}
+
+// react is a courtesy: its failure changes nothing.
+func (h *Handler) react(ctx context.Context, f Forge, t trigger.Trigger, r forge.Reaction) {
+	if rc, ok := f.(forge.Reactor); ok && t.Command != nil {
+		_ = rc.React(ctx, t.Issue.Number, t.Command.CommentID, r)
+	}
+}
