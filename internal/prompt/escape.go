@@ -11,9 +11,9 @@ const breaker = "\u2060"
 
 // closingWord and reference together close an issue when a pull request or commit that holds them is merged.
 var (
-	bareAddress = regexp.MustCompile(`(?i)\b(www)\.`)
+	bareAddress = regexp.MustCompile(`(?i)(www)\.`)
 	reference   = regexp.MustCompile(`(?i)(#|\bgh-|!|&|~|%)([0-9])`)
-	closingWord = regexp.MustCompile(`(?i)\b(clos|fix|resolv|implement)(e[sd]?|es|ed|ing|s)?(\s*:?\s+)(?:\S{0,200}?/|issue\s+)?(#|gh-|!|https?:)`)
+	closingWord = regexp.MustCompile(`(?i)\b(clos|fix|resolv|implement)(e[sd]?|es|ed|ing|s)?(\s*:?\s+)(?:\S{0,200}?|issue\s+)(#|gh-|!|https?:)`)
 )
 
 // inertWords breaks mentions, references, closing words and addresses. GitHub and GitLab look for
@@ -65,7 +65,7 @@ func MarkdownCode(s string) string {
 		b.WriteRune(r)
 	}
 	b.WriteString("</code>")
-	return b.String()
+	return bareAddress.ReplaceAllString(b.String(), "${1}&#46;")
 }
 
 func entity(r rune) string {

@@ -44,11 +44,14 @@ func (p *page) String() string {
 	p.endCode()
 	p.endLink()
 	p.endTask()
-	return string(bytes.Trim(p.out, "\n"))
+	return string(bytes.TrimRight(bytes.Trim(p.out, "\n"), " \t\n"))
 }
 
 // owe asks for at least n line breaks before whatever comes next.
 func (p *page) owe(n int) {
+	if i := len(p.containers) - 1; i >= 0 && !p.containers[i].used {
+		n = min(n, 1) // the first block of an item stands beside its mark
+	}
 	if len(p.out) > 0 || len(p.containers) > 0 {
 		p.breaks = max(p.breaks, n)
 	}
