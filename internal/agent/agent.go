@@ -73,6 +73,9 @@ type Outcome struct {
 	Stderr    string        // tail, at most 8 KiB
 	Denied    []string      // tools that were asked for and not permitted
 	Survivors int           // processes that outlived the agent and were killed
+	Lasting   bool          // the same call would fail the same way again
+	Session   string        // the agent's own name for the conversation, untrusted
+	Warnings  []string      // "bad_line", "killed_after_result", "permission_denials", …: noticed, not decided on
 }
 
 // Event is one thing an agent did, for the live account. Text is untrusted and at most 300 bytes.
