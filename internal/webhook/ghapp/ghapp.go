@@ -1,0 +1,184 @@
+// Package ghapp owns a GitHub App's credentials: its key, and installation tokens for one repository with
+// the least permissions. It must never print a key or a token, nor send one to another host.
+package ghapp
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/golang-jwt/jwt/v4"
+	"github.com/google/go-github/v66/github"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+)
+
+// Config is an App at one GitHub.
+type Config struct {
+	// BaseURL of the REST API: https://api.github.com when empty; https://HOST/api/v3 on Enterprise Server.
+	BaseURL string
+	AppID   int64
+	Key     *rsa.PrivateKey
+	// Transport carries every request, http.DefaultTransport when nil.
+	Transport http.RoundTripper
+	Now       func() time.Time
+}
+
+// App makes clients. It is safe for concurrent use.
+type App struct {
+	cfg  Config
+	base *url.URL
+
+	mu      sync.Mutex
+	clients map[target]*ghinstallation.Transport
+}
+
+type target struct {
+	install     int64
+	owner, repo string
+}
+
+// maxClients bounds the token cache; a full one is emptied, which costs a token request each.
+const maxClients = 1000
+
+// ErrNotInstalled is an installation that is gone, suspended, or does not hold the repository.
+var ErrNotInstalled = errors.New("the App is not installed in this repository")
+
+// New checks the configuration. It sends nothing.
+func New(c Config) (*App, error) {
+	if c.AppID <= 0 {
+		return nil, errors.New("the App's id is missing: it stands on the App's settings page")
+	}
+	if c.Key == nil {
+		return nil, errors.New("the App's private key is missing: make one on the App's settings page")
+	}
+	if c.BaseURL == "" {
+		c.BaseURL = "https://api.github.com"
+	}
+	base, err := url.Parse(strings.TrimRight(c.BaseURL, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
+		return nil, errors.New("the API address is no URL: write https://HOST/api/v3 for Enterprise Server")
+	}
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &App{cfg: c, base: base, clients: map[target]*ghinstallation.Transport{}}, nil
+}
+
+// Client gives an HTTP client whose requests carry a token of the installation, limited to the one
+// repository and to what a webhook needs: read its metadata, write issues, start workflows. The token is
+// asked for now, so that a missing installation is ErrNotInstalled here and no odd failure later.
+func (a *App) Client(ctx context.Context, install int64, owner, repo string) (*http.Client, error) {
+	if install <= 0 {
+		return nil, ErrNotInstalled
+	}
+	tr, err := a.transport(target{install, owner, repo})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tr.Token(ctx); err != nil {
+		return nil, tokenError(err)
+	}
+	return &http.Client{Transport: hostGuard{a.base, tr}}, nil
+}
+
+func (a *App) transport(t target) (*ghinstallation.Transport, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if tr := a.clients[t]; tr != nil {
+		return tr, nil
+	}
+	// An apps transport of its own: refreshing writes to it, under the installation's lock alone.
+	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a.cfg.AppID, a.cfg.Key, a.cfg.Now}))
+	if err != nil {
+		return nil, err
+	}
+	apps.BaseURL = a.base.String()
+	tr := ghinstallation.NewFromAppsTransport(apps, t.install)
+	tr.BaseURL = a.base.String()
+	tr.InstallationTokenOptions = &github.InstallationTokenOptions{
+		Repositories: []string{t.repo},
+		Permissions: &github.InstallationPermissions{
+			Metadata: github.String("read"), Issues: github.String("write"), Actions: github.String("write"),
+		},
+	}
+	if len(a.clients) >= maxClients {
+		clear(a.clients)
+	}
+	a.clients[t] = tr
+	return tr, nil
+}
+
+// Forget drops what is cached for an installation, after it was deleted or suspended.
+func (a *App) Forget(install int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for t := range a.clients {
+		if t.install == install {
+			delete(a.clients, t)
+		}
+	}
+}
+
+// tokenError sorts a refused token request by what a person can do about it.
+func tokenError(err error) error {
+	var he *ghinstallation.HTTPError
+	if !errors.As(err, &he) || he.Response == nil {
+		return &forge.Error{Op: "ask for an installation token", Kind: forge.ErrUnavailable}
+	}
+	if he.Response.Body != nil {
+		_ = he.Response.Body.Close()
+	}
+	e := &forge.Error{Op: "ask for an installation token", Status: he.Response.StatusCode, Kind: forge.ErrUnavailable}
+	switch he.Response.StatusCode {
+	case http.StatusUnauthorized:
+		e.Kind, e.Next = forge.ErrUnauthorized, "check that GITHUB_APP_ID and the private key belong to one App, and the machine's clock"
+	case http.StatusForbidden, http.StatusNotFound:
+		return fmt.Errorf("%w (HTTP %d)", ErrNotInstalled, he.Response.StatusCode)
+	case http.StatusUnprocessableEntity:
+		e.Kind, e.Next = forge.ErrForbidden, "give the App the permissions Issues: read and write, Actions: read and write, and approve them in the repository"
+	case http.StatusTooManyRequests:
+		e.Kind = forge.ErrRateLimited
+	}
+	return e
+}
+
+// signer dates the App's JWT a minute back, against clocks that run ahead, and ends it below the ten
+// minutes GitHub allows.
+// https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app
+type signer struct {
+	appID int64
+	key   *rsa.PrivateKey
+	now   func() time.Time
+}
+
+func (s signer) Sign(jwt.Claims) (string, error) {
+	now := s.now().Truncate(time.Second)
+	return jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
+		Issuer: strconv.FormatInt(s.appID, 10), IssuedAt: jwt.NewNumericDate(now.Add(-time.Minute)), ExpiresAt: jwt.NewNumericDate(now.Add(8 * time.Minute)),
+	}).SignedString(s.key)
+}
+
+// hostGuard lets a token go to the API's own host only, redirects included.
+type hostGuard struct {
+	base *url.URL
+	next http.RoundTripper
+}
+
+func (g hostGuard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != g.base.Host || r.URL.Scheme != g.base.Scheme {
+		return nil, fmt.Errorf("refused to send a token to %s: it is not the configured API", r.URL.Host)
+	}
+	return g.next.RoundTrip(r)
+}

@@ -1,0 +1,221 @@
+package ghapp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v4"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+)
+
+func newKey(t *testing.T, bits int) *rsa.PrivateKey {
+	t.Helper()
+	k, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func pemOf(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+// E29: one throw-away key in every spelling people use.
+func TestAKeyIsReadHoweverItWasPasted(t *testing.T) {
+	t.Parallel()
+	k := newKey(t, 2048)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k))
+	eight := pemOf("PRIVATE KEY", pkcs8)
+	for name, text := range map[string]string{
+		"PKCS#1": one, "PKCS#8": eight,
+		"escaped line ends":        strings.ReplaceAll(one, "\n", `\n`),
+		"escaped CRLF":             strings.ReplaceAll(one, "\n", `\r\n`),
+		"in quotes":                `"` + strings.ReplaceAll(eight, "\n", `\n`) + `"`,
+		"base64":                   base64.StdEncoding.EncodeToString([]byte(one)),
+		"base64 in lines":          strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(eight)), "A", "A\n"),
+		"with white space outside": "\n  " + one + "\n\n",
+		"CRLF":                     strings.ReplaceAll(one, "\n", "\r\n"),
+	} {
+		got, err := ParseKey([]byte(text))
+		if err != nil || !got.Equal(k) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatIsNoKeyIsRefusedWithoutBeingShown(t *testing.T) {
+	t.Parallel()
+	k := newKey(t, 2048)
+	pub, err := x509.MarshalPKIXPublicKey(&k.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k))
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":       {"", "cannot be read"},
+		"words":       {"my-very-private-words", "cannot be read"},
+		"cut":         {one[:len(one)/2], "cannot be read"},
+		"two keys":    {one + one, "cannot be read"},
+		"public key":  {pemOf("PUBLIC KEY", pub), "public key"},
+		"small key":   {pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(newKey(t, 1024))), "1024 bits"},
+		"encrypted":   {pemOf("ENCRYPTED PRIVATE KEY", []byte("x")), "encrypted"},
+		"wrong block": {pemOf("RSA PRIVATE KEY", []byte("my-very-private-bytes")), "cannot be read"},
+	} {
+		_, err := ParseKey([]byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "my-very") || strings.Contains(err.Error(), "MII")) {
+			t.Errorf("%s: the message shows the key: %v", name, err)
+		}
+	}
+}
+
+// tokenServer is the token endpoint and one API call.
+type tokenServer struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int
+	asked  []map[string]any
+	jwts   []string
+	auth   []string
+}
+
+func newGitHub(t *testing.T) *tokenServer {
+	t.Helper()
+	g := &tokenServer{status: http.StatusCreated}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v3/app/installations/{id}/access_tokens", func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		var in map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		g.asked = append(g.asked, in)
+		g.jwts = append(g.jwts, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		w.WriteHeader(g.status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"token": "installation-" + r.PathValue("id"), "expires_at": time.Now().Add(time.Hour)})
+	})
+	mux.HandleFunc("GET /api/v3/ok", func(_ http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.auth = append(g.auth, r.Header.Get("Authorization"))
+	})
+	g.Server = httptest.NewServer(mux)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func TestATokenIsForOneRepositoryWithTheLeastPermissions(t *testing.T) {
+	t.Parallel()
+	g, key := newGitHub(t), newKey(t, 2048)
+	now := time.Now().Truncate(time.Second)
+	app, err := New(Config{BaseURL: g.URL + "/api/v3/", AppID: 12, Key: key, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c, err := app.Client(context.Background(), 34, "octo", "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Get(g.URL + "/api/v3/ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	want := []map[string]any{{"repositories": []any{"shop"}, "permissions": map[string]any{"metadata": "read", "issues": "write", "actions": "write"}}}
+	if d := cmp.Diff(want, g.asked); d != "" {
+		t.Errorf("asked for (once, for two clients): %s", d)
+	}
+	if d := cmp.Diff([]string{"token installation-34", "token installation-34"}, g.auth); d != "" {
+		t.Error(d)
+	}
+	// E30: a clock that runs ahead by less than a minute does no harm.
+	var claims jwt.RegisteredClaims
+	if _, err := jwt.ParseWithClaims(g.jwts[0], &claims, func(*jwt.Token) (any, error) { return &key.PublicKey, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if claims.Issuer != "12" || !claims.IssuedAt.Equal(now.Add(-time.Minute)) || claims.ExpiresAt.Sub(now) >= 10*time.Minute || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > 10*time.Minute {
+		t.Errorf("claims %+v", claims)
+	}
+	app.Forget(34)
+	if _, err := app.Client(context.Background(), 34, "octo", "shop"); err != nil || len(g.asked) != 2 {
+		t.Errorf("after Forget: %v, %d tokens asked for, want 2", err, len(g.asked))
+	}
+}
+
+// E28, and the other ways a token request ends.
+func TestARefusedTokenIsNamedByWhatMendsIt(t *testing.T) {
+	t.Parallel()
+	g, key := newGitHub(t), newKey(t, 2048)
+	for status, want := range map[int]error{
+		403: ErrNotInstalled, 404: ErrNotInstalled, 401: forge.ErrUnauthorized, 422: forge.ErrForbidden, 429: forge.ErrRateLimited, 500: forge.ErrUnavailable,
+	} {
+		app, err := New(Config{BaseURL: g.URL + "/api/v3", AppID: 12, Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.mu.Lock()
+		g.status = status
+		g.mu.Unlock()
+		if _, err := app.Client(context.Background(), 34, "octo", "shop"); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", status, err, want)
+		}
+		if _, err := app.Client(context.Background(), 0, "octo", "shop"); !errors.Is(err, ErrNotInstalled) {
+			t.Errorf("no installation: %v", err)
+		}
+	}
+}
+
+// INV-21: the control is that the same client reaches its own host.
+func TestATokenNeverGoesToAnotherHost(t *testing.T) {
+	t.Parallel()
+	var leaked []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked = append(leaked, r.Header.Get("Authorization")) }))
+	t.Cleanup(other.Close)
+	g, key := newGitHub(t), newKey(t, 2048)
+	g.Config.Handler.(*http.ServeMux).HandleFunc("GET /api/v3/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
+	app, err := New(Config{BaseURL: g.URL + "/api/v3", AppID: 12, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := app.Client(context.Background(), 34, "octo", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []string{other.URL, g.URL + "/api/v3/away"} {
+		resp, err := c.Get(u)
+		if err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("INV-21 %s answered", u)
+		}
+	}
+	if len(leaked) != 0 {
+		t.Errorf("INV-21 the other host was asked with %q", leaked)
+	}
+	resp, err := c.Get(g.URL + "/api/v3/ok")
+	if err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	_ = resp.Body.Close()
+}
