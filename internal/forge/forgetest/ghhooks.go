@@ -67,15 +67,18 @@ func (g *GitHub) withInstallation(p obj) obj {
 	return p
 }
 
-// Payloads differ from API answers: dates of the repository are as the API has them, but some keys of
-// the API are not there.
+// Payloads differ from API answers in small ways, which the schemas of e2e/api hold us to.
 func (g *GitHub) hookIssueJSON(is *issue) obj {
 	o := g.issueJSON(is)
 	o["user"] = g.hookUserJSON(is.author)
 	return o
 }
 
-func (g *GitHub) hookRepoJSON() obj { return g.repoJSON() }
+func (g *GitHub) hookRepoJSON() obj {
+	r := g.repoJSON()
+	r["owner"], r["custom_properties"] = g.hookUserJSON(g.user(g.opt.Owner)), obj{}
+	return r
+}
 
 func (g *GitHub) hookUserJSON(a *account) obj {
 	u := g.userJSON(a)
