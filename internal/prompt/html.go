@@ -38,7 +38,12 @@ func (p *page) readHTML(doc []byte) {
 			raw := string(z.Raw())
 			p.startTag(raw, z.Token(), z, rest)
 		case html.EndTagToken:
+			raw := string(z.Raw())
 			name, _ := z.TagName()
+			if filtered(string(name)) {
+				p.characters(raw)
+				break
+			}
 			p.endTag(string(name))
 		}
 	}
