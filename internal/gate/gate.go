@@ -47,7 +47,8 @@ type Result struct {
 	Duration  time.Duration
 	Digest    string // "sha256:…" of the whole output
 	Bytes     int64
-	Output    []byte // whole output up to 8 MiB head and 8 MiB tail; nil for a gate of the proof
+	Output    []byte // whole output up to 8 MiB head and 8 MiB tail; nil for a gate of the proof or when it was not to be kept
+	Sealed    bool   // it ran beside held-out files: of it the agent hears name and status, nothing else
 	Survivors int
 	Detail    string // one line: why it is broken, what limit it met
 }

@@ -108,7 +108,8 @@ func (b *Box) Probe(ctx context.Context) ([]Enforced, error) {
 // with a LeftoverError is filled in.
 //
 // A Stdin that never ends does not keep Run waiting. Stdout and Stderr get everything up to
-// Limits.Output; when a writer fails, the rest is dropped and the tree goes on.
+// Limits.Output; where both are the same writer they are one pipe, which keeps the order in which the
+// program wrote. When a writer fails, the rest is dropped and the tree goes on.
 func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err

@@ -256,3 +256,16 @@ func TestTreesDoNotMixUp(t *testing.T) {
 		})
 	}
 }
+
+func TestOneWriterForBothStreamsKeepsTheirOrder(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, sandbox.Config{})
+	var want strings.Builder
+	for i := range 200 {
+		want.WriteString(strconv.Itoa(i) + "\nE" + strconv.Itoa(i) + "\n")
+	}
+	_, out := l.shell(t, "for i in $(seq 0 199); do echo $i; echo E$i >&2; done")
+	if diff := cmp.Diff(want.String(), out); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -231,7 +231,11 @@ func openStreams(cmd Command, s spec) (*streams, error) {
 	if err == nil {
 		st.outs[0], st.stdout, err = os.Pipe()
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case sameWriter(cmd.Stdout, cmd.Stderr):
+		st.stderr = st.stdout
+	default:
 		st.outs[1], st.stderr, err = os.Pipe()
 	}
 	if err == nil && s.User != nil {
@@ -263,8 +267,23 @@ func (st *streams) handOver(cmd Command) {
 		}()
 	}
 	for i, w := range []io.Writer{writerOrDiscard(cmd.Stdout), writerOrDiscard(cmd.Stderr)} {
-		st.pumps.Go(func() { st.pump(st.outs[i], w) })
+		if st.outs[i] != nil {
+			st.pumps.Go(func() { st.pump(st.outs[i], w) })
+		}
 	}
+}
+
+// sameWriter compares as os/exec does: values that cannot be compared are different.
+func sameWriter(a, b io.Writer) (same bool) {
+	if a == nil || b == nil {
+		return false
+	}
+	defer func() {
+		if recover() != nil {
+			same = false
+		}
+	}()
+	return a == b
 }
 
 // pump reads to the end whatever happens, so that a tree never blocks on a full pipe.
@@ -292,6 +311,9 @@ func (st *streams) pump(from *os.File, to io.Writer) {
 // that could not be killed must not hold us up.
 func (st *streams) drain() {
 	for _, f := range st.outs {
+		if f == nil {
+			continue
+		}
 		_ = f.SetReadDeadline(time.Now().Add(2 * time.Second))
 	}
 	st.pumps.Wait()

@@ -43,7 +43,7 @@ type Command struct {
 	Env     []string // the whole environment: nothing is added but what the confinement itself needs
 	Dir     string
 	Stdin   io.Reader // nil: closed at once
-	Stdout  io.Writer // each is written by one goroutine; nil: dropped
+	Stdout  io.Writer // each is written by one goroutine, by the same one when both are equal; nil: dropped
 	Stderr  io.Writer
 	Timeout time.Duration // 0: none but the context
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0 means 5 s
