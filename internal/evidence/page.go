@@ -19,6 +19,8 @@ type page struct {
 	strings.Builder
 	rows int
 	left []string
+	// limit ends lists early: what is longer already will be rendered again with fewer rows.
+	limit int
 }
 
 func (p *page) linef(format string, args ...any) {
@@ -43,6 +45,9 @@ func (p *page) table(noun string, n int, row func(i int) []string, head ...strin
 	p.linef("\n| %s |", strings.Join(head, " | "))
 	p.linef("|%s", strings.Repeat("---|", len(head)))
 	for i := range p.shown(n, noun) {
+		if p.Len() > p.limit {
+			return
+		}
 		p.linef("| %s |", strings.Join(row(i), " | "))
 	}
 }
@@ -50,6 +55,9 @@ func (p *page) table(noun string, n int, row func(i int) []string, head ...strin
 // items writes a list of at most rows items.
 func (p *page) items(noun string, n int, item func(i int) string) {
 	for i := range p.shown(n, noun) {
+		if p.Len() > p.limit {
+			return
+		}
 		p.linef("- %s", item(i))
 	}
 }
@@ -68,7 +76,7 @@ func fit(limit int, rest, tail string, render func(p *page)) string {
 	limit = max(0, limit-len(tail))
 	var s string
 	for _, rows := range []int{math.MaxInt, 300, 100, 40, 15, 5, 2} {
-		p := &page{rows: rows}
+		p := &page{rows: rows, limit: limit}
 		render(p)
 		if len(p.left) > 0 {
 			p.linef("\n> **Cut to fit.** Not shown here: %s. %s", strings.Join(p.left, ", "), rest)

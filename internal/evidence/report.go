@@ -1,3 +1,243 @@
 package evidence
 
-func Report(r Record) ([]byte, error) { return []byte("did not pass"), nil }
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed report.gohtml
+var reportPage string
+
+//go:embed report.css
+var reportStyle string
+
+// maxReportRows bounds each list of the report, so that the page stays below half a megabyte.
+const maxReportRows = 200
+
+// reportView is what the page shows: the record, and what is worked out from it.
+type reportView struct {
+	R                                             Record
+	T                                             Terminal
+	Policy                                        string
+	CSS                                           template.CSS
+	Tone, Verdict, Goal, HeldOut, Cost            string
+	Gates                                         []Gate
+	Ticks                                         []reportTick
+	Findings                                      []Finding
+	Files                                         []reportFile
+	FileCount, Added, Removed                     int
+	Spends                                        []reportSpend
+	On, Off                                       []Enforced
+	Notes                                         []string
+	Why, Next                                     []part
+	Provenance                                    []fact
+	TicksLeft, FindingsLeft, FilesLeft, NotesLeft string
+	RecordFile                                    string
+}
+
+type reportTick struct {
+	Tick
+	Tone, AgentTone, AgentWord, Verdict, Said string
+	From, Width                               int64 // of 1000
+}
+
+type reportFile struct {
+	FileDelta
+	Add, Del int // of 72
+}
+
+type reportSpend struct {
+	Purpose, Model           string
+	Calls                    int
+	Input, Output, CacheRead int64
+	Cost                     string
+}
+
+// Report is the run as one self-contained page: no script, no network, light and dark. Like every
+// view it says nothing that the record does not.
+func Report(r Record) ([]byte, error) {
+	t, err := template.New("report").Funcs(reportFuncs()).Parse(reportPage)
+	if err != nil {
+		return nil, fmt.Errorf("parse report page: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, newReportView(r)); err != nil {
+		return nil, fmt.Errorf("render report: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// WriteReport writes the page to ReportFile in dir. r is redacted already when it comes from Write.
+func WriteReport(dir string, r Record) error {
+	b, err := Report(r)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, ReportFile), b)
+}
+
+func reportFuncs() template.FuncMap {
+	return template.FuncMap{
+		"text": visible, "took": took, "short": short, "place": place, "count": count,
+		"code":   func(s string, n int) string { return visible(oneLine(s), n) },
+		"label":  func(g Gate) string { return g.label() },
+		"result": func(g Gate) string { return g.result() },
+		"change": changeWord,
+		"tone":   gateTone,
+		"level":  levelTone,
+		"risk":   riskTone,
+		"href": func(s string) string {
+			if u, err := url.Parse(s); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+				return ""
+			}
+			return s
+		},
+	}
+}
+
+// part is a run of words, or an address on the forge's own host.
+type part struct{ Text, Href string }
+
+// parts splits prose so that such addresses can be clicked.
+func (r Record) parts(s string) []part {
+	var out []part
+	text := ""
+	for _, w := range strings.Split(visible(s, 2*maxDetail), " ") {
+		bare := strings.TrimRight(w, ".,;:")
+		if !r.ownAddress(bare) {
+			text += w + " "
+			continue
+		}
+		out = append(out, part{Text: text}, part{Text: bare, Href: bare})
+		text = w[len(bare):] + " "
+	}
+	return append(out, part{Text: strings.TrimRight(text, " ")})
+}
+
+func newReportView(r Record) reportView {
+	sum := sha256.Sum256([]byte(reportStyle))
+	v := reportView{
+		R: r, T: r.terminal(), CSS: template.CSS(reportStyle), Verdict: r.verdict(), Goal: r.goal(), Cost: r.cost(), Gates: r.deciding(),
+		// Nothing loads and nothing runs; the one style sheet is named by its digest.
+		Policy:     "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
+		Tone:       terminalTone(r.terminal()),
+		HeldOut:    r.heldOut(func(s string) string { return visible(s, maxTitle) }),
+		Provenance: r.provenance(), Why: r.parts(r.Reason), Next: r.parts(r.Next),
+		RecordFile: RecordFile,
+	}
+	v.R.Removed = top(r.Removed, "", nil)
+	v.R.Risk.Why = top(r.Risk.Why, "", nil)
+	v.Notes = top(r.Notes, "note", &v.NotesLeft)
+	for _, t := range top(r.Ticks, "tick", &v.TicksLeft) {
+		v.Ticks = append(v.Ticks, newReportTick(r, t))
+	}
+	for _, e := range r.Confinement {
+		if e.Active {
+			v.On = append(v.On, e)
+		} else {
+			v.Off = append(v.Off, e)
+		}
+	}
+	for _, s := range r.spends() {
+		v.Spends = append(v.Spends, reportSpend{s.purpose, s.model, s.calls, s.input, s.output, s.cacheRead, s.cost.String()})
+	}
+	if t := r.last(); t != nil {
+		v.Findings = top(t.findings(), "finding", &v.FindingsLeft)
+		v.FileCount = len(t.Files) + t.FilesCut
+		most := 1
+		for _, f := range t.Files {
+			v.Added += f.Added
+			v.Removed += f.Removed
+			most = max(most, f.Added+f.Removed)
+		}
+		for _, f := range top(t.Files, "file", &v.FilesLeft) {
+			v.Files = append(v.Files, reportFile{f, share(f.Added, most), share(f.Removed, most)})
+		}
+	}
+	return v
+}
+
+// share is n of most as part of the 72 units of a bar; what is not nothing shows.
+func share(n, most int) int {
+	if n == 0 {
+		return 0
+	}
+	return max(2, n*72/most)
+}
+
+func newReportTick(r Record, t Tick) reportTick {
+	v := reportTick{Tick: t, Tone: "bad", AgentTone: gateTone(outcomeMark(t.Agent.Outcome))}
+	v.AgentWord, v.Verdict = strings.ReplaceAll(t.Agent.Outcome, "_", " "), strings.ReplaceAll(t.Verdict, "_", " ")
+	if (r.Terminal == Done || r.Terminal == PublishFailed) && r.Head != nil && t.Commit != nil && *t.Commit == *r.Head {
+		v.Tone = "good"
+	}
+	whole := max(1, r.Totals.Millis)
+	v.From = min(990, max(0, t.Started.Sub(r.Started).Milliseconds()*1000/whole))
+	v.Width = min(1000-v.From, max(10, t.Millis*1000/whole))
+	v.Said = fmt.Sprintf("from %s to %s of %s", took(max(0, t.Started.Sub(r.Started).Milliseconds())), took(max(0, t.Started.Sub(r.Started).Milliseconds()+t.Millis)), took(r.Totals.Millis))
+	v.Guard = top(t.Guard, "", nil)
+	if len(v.Guard) > 5 {
+		v.Guard = v.Guard[:5]
+	}
+	return v
+}
+
+// top is the first maxReportRows of s; left says how many more there are.
+func top[T any](s []T, noun string, left *string) []T {
+	if len(s) <= maxReportRows {
+		return s
+	}
+	if left != nil {
+		*left = fmt.Sprintf("%s more are in %s.", count(len(s)-maxReportRows, noun), RecordFile)
+	}
+	return s[:maxReportRows]
+}
+
+func terminalTone(t Terminal) string {
+	switch t.Exit {
+	case 0:
+		return "good"
+	case 4, 6, 1, 7:
+		return "bad"
+	}
+	return "warn"
+}
+
+func gateTone(status string) string {
+	switch status {
+	case "passed":
+		return "good"
+	case "failed":
+		return "bad"
+	case "broken", "timed_out", "stopped":
+		return "warn"
+	}
+	return ""
+}
+
+func levelTone(level string) string {
+	switch level {
+	case "halt", "block":
+		return "bad"
+	case "flag":
+		return "warn"
+	}
+	return ""
+}
+
+func riskTone(risk string) string {
+	switch risk {
+	case "low":
+		return "good"
+	case "high":
+		return "bad"
+	}
+	return "warn"
+}

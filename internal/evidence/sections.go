@@ -26,11 +26,14 @@ func (p *page) gates(r Record) {
 		}
 		return []string{mdText(g.label(), maxTitle), place(g.Where), command, mark(g.Status) + " " + g.result(), time}
 	}, "Gate", "Ran in", "Command", "Result", "Time")
-	p.heldOut(r)
+	if h := r.heldOut(func(s string) string { return mdCode(s, maxTitle) }); h != "" {
+		p.linef("\n**Held out:** %s", h)
+	}
 }
 
-// heldOut says what the acceptance gate proves here, and what it does not.
-func (p *page) heldOut(r Record) {
+// heldOut says what the acceptance gate proves here, and what it does not; "" when there is nothing
+// to say. code marks up the gate's name.
+func (r Record) heldOut(code func(string) string) string {
 	var held *Gate
 	for _, g := range r.deciding() {
 		if g.HeldOut() {
@@ -38,16 +41,16 @@ func (p *page) heldOut(r Record) {
 		}
 	}
 	switch {
-	case held == nil && r.Terminal == Done:
-		p.linef("\n**Held out:** nothing. No acceptance gate is configured, so the proof rests on gates that the agent could see.")
+	case held == nil && r.Terminal == Done && !r.rehearsal():
+		return "nothing. No acceptance gate is configured, so the proof rests on gates that the agent could see."
 	case held == nil:
+		return ""
 	case !r.enforced("filesystem"):
-		p.linef("\n**Held out:** %s %s. Its files were left out of the agent's directory, but nothing kept the agent from looking elsewhere: "+
-			"the filesystem was not confined, so they were hidden, not sealed.", mdCode(held.Name, maxTitle), held.result())
-	default:
-		p.linef("\n**Held out:** %s %s. The agent never had its files or its output, so only its name and result are shown here.",
-			mdCode(held.Name, maxTitle), held.result())
+		return fmt.Sprintf("%s %s. Its files were left out of the agent's directory, but nothing kept the agent from looking elsewhere: "+
+			"the filesystem was not confined, so they were hidden, not sealed.", code(held.Name), held.result())
 	}
+	return fmt.Sprintf("%s %s. The agent never had its files or its output, so only its name and result are shown here.",
+		code(held.Name), held.result())
 }
 
 // ticks is the way to the ending.
@@ -91,16 +94,22 @@ func marks(gates []Gate) string {
 	return strings.Join(s, "<br>")
 }
 
+// findings are the guard's and then the reviewer's.
+func (t *Tick) findings() []Finding {
+	all := append([]Finding{}, t.Guard...)
+	if t.Review != nil {
+		all = append(all, t.Review.Findings...)
+	}
+	return all
+}
+
 // findings are the guard's and the reviewer's remarks on the last tick.
 func (p *page) findings(r Record) {
 	t := r.last()
 	if t == nil {
 		return
 	}
-	all := append([]Finding{}, t.Guard...)
-	if t.Review != nil {
-		all = append(all, t.Review.Findings...)
-	}
+	all := t.findings()
 	if len(all) == 0 {
 		return
 	}
@@ -137,20 +146,21 @@ func (p *page) change(r Record) {
 	p.items("reason of the risk", len(r.Risk.Why), func(i int) string { return mdText(r.Risk.Why[i], maxDetail) })
 	p.table("changed file", len(t.Files), func(i int) []string {
 		f := t.Files[i]
-		return []string{mdCell(f.Path, maxPath), status(f), fmt.Sprintf("+%d −%d", f.Added, f.Removed), mdText(f.Risk, 60)}
+		return []string{mdCell(f.Path, maxPath), mdText(changeWord(f), maxPath), fmt.Sprintf("+%d −%d", f.Added, f.Removed), mdText(f.Risk, 60)}
 	}, "File", "Change", "Lines", "Risk")
 	if t.FilesCut > 0 {
 		p.linef("\n%s more are not in the record; `git diff` of base and head shows them.", count(t.FilesCut, "file"))
 	}
 }
 
-func status(f FileDelta) string {
+// changeWord says in words how a file changed; modes and unknown letters are shown as they are.
+func changeWord(f FileDelta) string {
 	s := map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}[f.Status]
 	if s == "" {
-		s = mdText(f.Status, 10)
+		s = visible(f.Status, 10)
 	}
 	if f.OldMode != "" && f.NewMode != "" && f.OldMode != f.NewMode {
-		s += fmt.Sprintf(", mode %s → %s", mdText(f.OldMode, 8), mdText(f.NewMode, 8))
+		s += fmt.Sprintf(", mode %s → %s", visible(f.OldMode, 8), visible(f.NewMode, 8))
 	}
 	return s
 }
@@ -227,44 +237,44 @@ func (p *page) notes(r Record) {
 	p.items("note", len(r.Notes), func(i int) string { return mdText(r.Notes[i], maxDetail) })
 }
 
+// fact is one line of provenance: words of ours, then a value of anybody's.
+type fact struct{ Name, Before, Value string }
+
 // provenance binds the account to its objects.
-func (p *page) provenance(r Record) {
-	var rows [][]string
-	add := func(name, value string) {
+func (r Record) provenance() []fact {
+	var facts []fact
+	add := func(name, before, value string) {
 		if value != "" {
-			rows = append(rows, []string{name, value})
+			facts = append(facts, fact{name, before, value})
 		}
 	}
-	code := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return mdCell(s, maxPath)
-	}
-	add("Run", code(r.Run))
-	if len(r.Resumed) > 0 {
-		add("Continues", code(strings.Join(r.Resumed, ", ")))
-	}
-	asked := code(r.Trigger.Actor)
-	if r.Trigger.Role != "" {
-		asked += " (" + mdText(r.Trigger.Role, 20) + ")"
-	}
-	add("Asked by", asked)
-	add("Issue as approved", code(r.Trigger.Snapshot))
-	add("Base", code(r.Base.ID))
+	add("Run", "", r.Run)
+	add("Continues", "", strings.Join(r.Resumed, ", "))
+	add("Asked by", "", r.Trigger.Actor)
+	add("Role of the asker", "", r.Trigger.Role)
+	add("Issue as approved", "", r.Trigger.Snapshot)
+	add("Base", "", r.Base.ID)
 	if r.Head != nil {
-		add("Head", code(r.Head.ID))
-		add("Tree", code(r.Head.Tree))
+		add("Head", "", r.Head.ID)
+		add("Tree", "", r.Head.Tree)
 	}
-	config := code(r.Config.Digest)
-	if r.Config.Path == "" && config != "" {
-		config += " (no file in the repository: proposed from the stack)"
+	if r.Config.Path == "" {
+		add("Configuration", "none in the repository, proposed from its stack:", r.Config.Digest)
+	} else {
+		add("Configuration", "", r.Config.Path)
+		add("Its digest", "", r.Config.Digest)
 	}
-	add("Configuration", config)
-	agent := strings.Join(strings.Fields(r.Agent.Name+" "+r.Agent.Version+" "+r.Agent.Model), " ")
-	add("Agent", code(agent))
-	add("Proctor", code(strings.Join(strings.Fields(r.Tool.Version+" "+short(r.Tool.Commit)), " ")))
-	p.table("line of provenance", len(rows), func(i int) []string { return rows[i] }, "", "")
+	add("Agent", "", strings.Join(strings.Fields(r.Agent.Name+" "+r.Agent.Version+" "+r.Agent.Model), " "))
+	add("Proctor", "", strings.Join(strings.Fields(r.Tool.Version+" "+short(r.Tool.Commit)), " "))
+	return facts
+}
+
+func (p *page) provenance(r Record) {
+	facts := r.provenance()
+	p.table("line of provenance", len(facts), func(i int) []string {
+		f := facts[i]
+		return []string{f.Name, strings.TrimSpace(f.Before + " " + mdCell(f.Value, maxPath))}
+	}, "", "")
 }
 
 // plainRef are names that mean nothing to a shell, to Markdown or to git's options.

@@ -24,6 +24,8 @@ func took(ms int64) string {
 		return fmt.Sprintf("%d ms", ms)
 	case d < time.Minute:
 		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour && d%time.Minute < time.Second:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
 	case d < time.Hour:
 		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 	}

@@ -1,0 +1,115 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
+	"strings"
+	"testing"
+
+	xhtml "golang.org/x/net/html"
+)
+
+func TestTheReportIsOneInertFile(t *testing.T) {
+	t.Parallel()
+	for _, a := range append([]string{"plain"}, attacks...) {
+		page, err := Report(poisoned(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var style string
+		var policy string
+		for z := xhtml.NewTokenizer(bytes.NewReader(page)); ; {
+			kind := z.Next()
+			if kind == xhtml.ErrorToken {
+				break
+			}
+			tok := z.Token()
+			if kind != xhtml.StartTagToken && kind != xhtml.SelfClosingTagToken {
+				continue
+			}
+			switch tok.Data {
+			case "script", "img", "iframe", "link", "object", "embed", "form", "base", "video", "audio", "source":
+				t.Errorf("INV-52: %q makes a %s", a, tok)
+			case "style":
+				z.Next()
+				style = string(z.Raw())
+			}
+			for _, at := range tok.Attr {
+				switch {
+				case strings.HasPrefix(at.Key, "on"), at.Key == "style", at.Key == "src", at.Key == "srcset":
+					t.Errorf("INV-52: %q makes the attribute %s=%q", a, at.Key, at.Val)
+				case at.Key == "href" && !strings.HasPrefix(at.Val, "https://"):
+					t.Errorf("INV-52: %q links to %q", a, at.Val)
+				case at.Key == "content" && strings.HasPrefix(at.Val, "default-src"):
+					policy = at.Val
+				}
+			}
+		}
+		sum := sha256.Sum256([]byte(style))
+		want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+		if policy != want {
+			t.Errorf("policy %q, want %q", policy, want)
+		}
+		if bytes.ContainsAny(page, "\x1b\u202e\x00") {
+			t.Errorf("%q passes a control character on", a)
+		}
+	}
+}
+
+func TestTheReportSaysWhatTheRecordSays(t *testing.T) {
+	t.Parallel()
+	for _, term := range Terminals() {
+		r := sample()
+		if term.Name != Done {
+			r = ended(t, term.Name)
+		}
+		b, err := Report(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := words(b)
+		want := []string{term.Title, r.verdict(), r.Next, r.Totals.CostUSD.String(), r.Run, r.Trigger.Title}
+		if term.Name != Done {
+			want = append(want, r.Reason)
+		}
+		for _, e := range r.Confinement {
+			want = append(want, e.Name, e.Detail)
+		}
+		if r.Head != nil {
+			want = append(want, r.Head.ID, r.Head.Tree)
+		}
+		for _, w := range want {
+			if !strings.Contains(page, w) {
+				t.Errorf("%s: the page does not say %q", term.Name, w)
+			}
+		}
+	}
+}
+
+// words is the text of a page.
+func words(page []byte) string {
+	var b strings.Builder
+	for z := xhtml.NewTokenizer(bytes.NewReader(page)); ; {
+		switch z.Next() {
+		case xhtml.ErrorToken:
+			return b.String()
+		case xhtml.TextToken:
+			b.WriteString(html.UnescapeString(string(z.Raw())))
+		}
+	}
+}
+
+func TestAHugeReportStaysBelowHalfAMegabyteAndSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	b, err := Report(huge())
+	if err != nil || len(b) > 500_000 {
+		t.Errorf("INV-52: %d bytes, %v", len(b), err)
+	}
+	for _, want := range []string{"102 files more are in", "200 ticks more are in", "101 notes more are in"} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("INV-52: does not say %q", want)
+		}
+	}
+}
