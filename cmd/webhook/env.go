@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/policy"
+)
+
+// variable is one documented environment variable.
+type variable struct{ name, help string }
+
+// variables are all that is read, in the order of the help. A secret can also come from a file: NAME_FILE.
+func variables() []variable {
+	return []variable{
+		{"PROCTOR_WEBHOOK_SECRET", "GitHub webhook secret, 16 bytes or more (also _FILE)"},
+		{"PROCTOR_WEBHOOK_SECRET_PREVIOUS", "the one before, during a rotation (also _FILE)"},
+		{"PROCTOR_GITLAB_WEBHOOK_TOKEN", "GitLab secret token, 10 bytes or more (also _FILE)"},
+		{"PROCTOR_GITLAB_WEBHOOK_TOKEN_PREVIOUS", "the one before, during a rotation (also _FILE)"},
+		{"PROCTOR_GITLAB_SIGNING_TOKEN", "GitLab signing token, whsec_… (also _FILE)"},
+		{"GITHUB_APP_ID", "id of the GitHub App that starts runs"},
+		{"GITHUB_APP_PRIVATE_KEY", "its private key: PEM, with \\n for line ends, or base64 (also _FILE)"},
+		{"GITHUB_TOKEN", "a token instead of an App, for one owner's repositories (also _FILE)"},
+		{"GITHUB_API_URL", "https://HOST/api/v3 for Enterprise Server; default https://api.github.com"},
+		{"GITLAB_TOKEN", "GitLab access token with the api scope (also _FILE)"},
+		{"GITLAB_URL", "https://HOST for self-managed GitLab; default https://gitlab.com"},
+		{"GITLAB_TRIGGER_TOKEN", "starts GitLab pipelines instead of GITLAB_TOKEN (also _FILE)"},
+		{"PROCTOR_REPOS", "repositories that are served, comma-separated globs: octo/*; default all that the secret covers"},
+		{"PROCTOR_LABEL", "trigger label; default proctor"},
+		{"PROCTOR_COMMANDS", "prefix of comment commands; default /proctor"},
+		{"PROCTOR_WORKFLOW", "workflow file to start; default proctor.yml"},
+		{"PROCTOR_ROLES", "roles that may ask, comma-separated; default admin,maintain,write"},
+		{"PROCTOR_BOTS", "account ids of bots that may ask, comma-separated"},
+		{"PROCTOR_SELF", "login of the account the runs act as, for example my-app[bot]"},
+	}
+}
+
+func usage(w io.Writer, fs *flag.FlagSet) {
+	fmt.Fprint(w, "webhook starts a run for every label that asks for one. It serves HTTP, or Lambda events when AWS starts it.\n\nusage: webhook [-listen ADDRESS] [-check]\n\n")
+	fs.PrintDefaults()
+	fmt.Fprint(w, "\nenvironment:\n")
+	for _, v := range variables() {
+		fmt.Fprintf(w, "  %-38s %s\n", v.name, v.help)
+	}
+}
+
+// env reads the environment; both functions are injected.
+type env struct {
+	getenv   func(string) string
+	readFile func(string) ([]byte, error)
+}
+
+// secret reads NAME or the file NAME_FILE names. White space around it was pasted along, and goes.
+func (e env) secret(name string) (string, error) {
+	v, file := e.getenv(name), e.getenv(name+"_FILE")
+	switch {
+	case v != "" && file != "":
+		return "", fmt.Errorf("%s and %s_FILE are both set: unset one", name, name)
+	case file != "":
+		b, err := e.readFile(file)
+		if err != nil {
+			return "", fmt.Errorf("%s_FILE: %w: check the path and that this account may read it", name, err)
+		}
+		if v = string(b); strings.TrimSpace(v) == "" {
+			return "", fmt.Errorf("%s_FILE: the file is empty: write the secret into it", name)
+		}
+	case v != "" && strings.TrimSpace(v) == "":
+		return "", fmt.Errorf("%s is blank: set the secret you entered at the forge, or unset it", name)
+	}
+	return strings.TrimSpace(v), nil
+}
+
+// secrets reads several and leaves out what is not set.
+func (e env) secrets(names ...string) ([]string, error) {
+	var out []string
+	for _, n := range names {
+		s, err := e.secret(n)
+		if err != nil {
+			return nil, err
+		}
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (e env) list(name string) []string {
+	var out []string
+	for _, s := range strings.Split(e.getenv(name), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (e env) roles() ([]forge.Role, error) {
+	known := []forge.Role{forge.RoleAdmin, forge.RoleMaintain, forge.RoleWrite, forge.RoleTriage, forge.RoleRead}
+	names := e.list("PROCTOR_ROLES")
+	if len(names) == 0 {
+		return policy.DefaultRoles(), nil
+	}
+	var out []forge.Role
+	for _, n := range names {
+		if !slices.Contains(known, forge.Role(n)) {
+			return nil, fmt.Errorf("PROCTOR_ROLES: %q is no role: choose from admin, maintain, write, triage, read", n)
+		}
+		out = append(out, forge.Role(n))
+	}
+	return out, nil
+}
+
+func (e env) bots() ([]int64, error) {
+	var out []int64
+	for _, s := range e.list("PROCTOR_BOTS") {
+		id, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || id <= 0 {
+			return nil, fmt.Errorf("PROCTOR_BOTS: %q is no account id: logins can be taken by others, so look the number up at https://api.github.com/users/LOGIN", s)
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+func (e env) appID() (int64, error) {
+	v := strings.TrimSpace(e.getenv("GITHUB_APP_ID"))
+	if v == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, errors.New("GITHUB_APP_ID is no positive number: it is the App ID on the App's settings page, not the client id")
+	}
+	return id, nil
+}
