@@ -58,13 +58,15 @@ func hidden(c rune) bool {
 // tell somebody, or close an issue: mentions, issues, merge requests, labels, milestones, epics, snippets.
 const references = "@#!~%&$"
 
+var breaker = strings.NewReplacer(
+	"<!--", "<!"+inkless+"--", "-->", "--"+inkless+">", "://", ":"+inkless+"//", "##[", "##"+inkless+"[",
+	"www.", "www"+inkless+".", "GH-", "GH-"+inkless, "gh-", "gh-"+inkless, "Gh-", "Gh-"+inkless, "gH-", "gH-"+inkless,
+)
+
 // harmless breaks what a forge, a runner or we ourselves would act on wherever it stands, rendered
 // or not: mentions, references, links by address, HTML comments, legacy workflow commands.
 func harmless(s string) string {
-	s = strings.NewReplacer(
-		"<!--", "<!"+inkless+"--", "-->", "--"+inkless+">", "://", ":"+inkless+"//", "##[", "##"+inkless+"[",
-		"www.", "www"+inkless+".", "GH-", "GH-"+inkless, "gh-", "gh-"+inkless, "Gh-", "Gh-"+inkless, "gH-", "gH-"+inkless,
-	).Replace(s)
+	s = breaker.Replace(s)
 	var b strings.Builder
 	for i, c := range s {
 		b.WriteRune(c)

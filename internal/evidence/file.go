@@ -96,6 +96,7 @@ func normal(r Record) Record {
 	r.Risk.Why = list(r.Risk.Why)
 	ticks := make([]Tick, len(r.Ticks))
 	for i, t := range r.Ticks {
+		t.Started = t.Started.UTC()
 		t.Files, t.Guard, t.Gates, t.Proof = list(t.Files), list(t.Guard), list(t.Gates), list(t.Proof)
 		if t.Review != nil {
 			v := *t.Review

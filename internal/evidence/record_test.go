@@ -80,6 +80,25 @@ func TestSettleMakesTotalsReconcile(t *testing.T) {
 	}
 }
 
+func TestAClockThatIsSetBackDuringTheRunDoesNotSpoilTheRecord(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	start := time.Now() // carries the monotonic clock, as a real run's times do
+	r.Started, r.Ended = start, start.Add(94*time.Second+999*time.Microsecond+999)
+	r.Settle(0)
+	got, err := Write(t.TempDir(), r, nil)
+	if err != nil || got.Totals.Millis != 94000 {
+		t.Errorf("INV-54: %d ms, %v", got.Totals.Millis, err)
+	}
+	r.Started, r.Ended = start.Round(0), start.Round(0).Add(-time.Hour)
+	r.Ticks, r.Calls, r.Published = nil, nil, nil
+	r.Finish(Cancelled, "the job was cancelled", "")
+	r.Settle(0)
+	if err := Validate(r); err != nil {
+		t.Errorf("INV-54: %v", err)
+	}
+}
+
 func TestTheTableOfTerminalsIsTheOneThatIsDocumented(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{

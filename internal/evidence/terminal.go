@@ -106,7 +106,13 @@ func (r *Record) Finish(name, reason, next string) {
 
 // Settle fills the totals from the ticks, the calls and the two times, each tick's cost from its
 // calls, so that they reconcile. earlier is what the issue had cost before this run.
+//
+// The run's length is taken by the monotonic clock where the times carry it, and Ended follows from
+// it: a machine's clock that is set while a run goes on must not make a proved run look wrong.
 func (r *Record) Settle(earlier money.USD) {
+	length := max(0, r.Ended.Sub(r.Started))
+	r.Started = r.Started.UTC()
+	r.Ended = r.Started.Add(length)
 	byTick := map[int]money.USD{}
 	total := money.USD(0)
 	for _, c := range r.Calls {
@@ -118,6 +124,6 @@ func (r *Record) Settle(earlier money.USD) {
 	}
 	r.Totals = Totals{
 		Ticks: len(r.Ticks), Calls: len(r.Calls), CostUSD: total,
-		Millis: r.Ended.Sub(r.Started).Milliseconds(), IssueUSD: earlier.Add(total),
+		Millis: length.Milliseconds(), IssueUSD: earlier.Add(total),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -34,6 +35,8 @@ type Publisher struct {
 	Push   Pusher
 	Log    *slog.Logger       // nil: nothing is logged
 	Redact *evidence.Redactor // nil: shapes of tokens only
+	// Wait pauses while the forge's API catches up with a push; nil waits by the real clock.
+	Wait func(context.Context, time.Duration) error
 }
 
 // Request is one result to publish.
@@ -99,6 +102,9 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 	case !pr.Draft:
 		res.note("the forge opened pull request %d ready for review although a draft was asked for", pr.Number)
 	}
+	if pr.Base != "" && pr.Base != q.Base {
+		res.note("pull request %d asks for %s and not for %s: somebody changed it, and it stays so", pr.Number, pr.Base, q.Base)
+	}
 	p.extras(ctx, q, pr.Number, &res)
 	p.log().Info("published", "branch", res.Branch, "commit", res.Commit, "number", res.Number, "url", res.URL)
 	return res, nil
@@ -142,24 +148,50 @@ func allowed(branch, base, defaultBranch string) error {
 func (p *Publisher) push(ctx context.Context, q Request) error {
 	want, branch := q.Record.Head.ID, q.Target.Branch
 	pushErr := p.Push.Push(ctx, branch, want, q.Target.Tip)
-	now, err := p.Forge.Branch(ctx, branch)
-	switch {
-	case err == nil && now == want:
+	for pause := firstPause; ; pause *= 2 {
+		now, err := p.Forge.Branch(ctx, branch)
+		if errors.Is(err, forge.ErrNotFound) {
+			now, err = "", nil
+		}
+		switch {
+		case err == nil && now == want:
+			return nil
+		case err != nil && pushErr == nil:
+			return fmt.Errorf("look at branch %s after the push: %w", branch, err)
+		case err != nil:
+			return pushErr
+		case now != q.Target.Tip:
+			return &movedError{branch: branch, from: q.Target.Tip, to: now, err: pushErr}
+		case pushErr != nil:
+			return pushErr
+		case pause > lastPause:
+			return fmt.Errorf("the push was accepted but branch %s is still at %q, not at %s", branch, now, want)
+		}
+		// Git took the push and the API does not show it yet: it reads from a copy that lags.
+		if err := p.wait(ctx, pause); err != nil {
+			return fmt.Errorf("wait for branch %s after the push: %w", branch, err)
+		}
+	}
+}
+
+// Pauses between looks at a branch that was pushed: eight seconds in all.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 4 * time.Second
+)
+
+func (p *Publisher) wait(ctx context.Context, d time.Duration) error {
+	if p.Wait != nil {
+		return p.Wait(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
 		return nil
-	case errors.Is(err, forge.ErrNotFound):
-		now = ""
-	case err != nil && pushErr == nil:
-		return fmt.Errorf("look at branch %s after the push: %w", branch, err)
-	case err != nil:
-		return pushErr
 	}
-	if now != q.Target.Tip {
-		return &movedError{branch: branch, from: q.Target.Tip, to: now, err: pushErr}
-	}
-	if pushErr == nil {
-		return fmt.Errorf("the push was accepted but branch %s is at %q, not at %s", branch, now, want)
-	}
-	return pushErr
 }
 
 // movedError: somebody else changed the branch since the run began.

@@ -353,6 +353,44 @@ func TestAnAnswerThatIsLostCreatesNothingTwice(t *testing.T) {
 	})
 }
 
+func TestAnAPIThatLagsBehindThePushIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		behind int
+		ok     bool
+	}{"for a moment": {3, true}, "for good": {1 << 30, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			target := w.aim(t)
+			behind := c.behind
+			w.forge.HeadsNow = func(name string) (string, error) {
+				if behind--; behind >= 0 || w.forge.Heads[name] == "" {
+					return "", publishtest.Error("look at branch", forge.ErrNotFound, 404, "", "")
+				}
+				return w.forge.Heads[name], nil
+			}
+			var waited time.Duration
+			w.pub.Wait = func(_ context.Context, d time.Duration) error { waited += d; return nil }
+			_, err := w.publish(t, proved(headID), target)
+			if (err == nil) != c.ok || waited == 0 || waited > 10*time.Second {
+				t.Errorf("err %v after %s", err, waited)
+			}
+		})
+	}
+}
+
+func TestAPullRequestAgainstAnotherBaseIsLeftAndTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	mustPublish(t, w, oldID)
+	w.forge.Pulls[0].Base = "release"
+	got, err := w.publish(t, proved(headID), w.aim(t))
+	if err != nil || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "release") || w.forge.Pulls[0].Base != "release" {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
 func TestTroubleWithExtrasIsNotedAndThePullRequestStands(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
