@@ -142,6 +142,12 @@ func checkClaudeArgs(args []string) error {
 	return nil
 }
 
+// Versioner is an agent that can tell which version of it is installed, without spending. Of the task
+// only the directories are used.
+type Versioner interface {
+	Version(ctx context.Context, t Task) (string, error)
+}
+
 // Version asks the installed CLI for its version; it costs nothing.
 func (c *claudeCode) Version(ctx context.Context, t Task) (string, error) {
 	program, err := c.o.find("claude")

@@ -212,9 +212,14 @@ func (p *player) spend(s SpendStep) error {
 			model = m
 		}
 	}
+	// The request has the size that its tokens would have: the meter does not believe more tokens than
+	// a request can hold.
 	body, err := json.Marshal(map[string]any{
 		"model": model, "max_tokens": s.Output,
-		"messages": []map[string]string{{"role": "user", "content": fmt.Sprintf(spendPrompt, s.Input, s.Output)}},
+		"messages": []map[string]string{
+			{"role": "user", "content": strings.Repeat("word ", int(s.Input)/2)},
+			{"role": "user", "content": fmt.Sprintf(spendPrompt, s.Input, s.Output)},
+		},
 	})
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func ParsePlan(b []byte) (*Plan, error) {
 		return nil, fmt.Errorf("plan line %d: want `ticks:` and a list", line(file.Docs[0].Body))
 	}
 	for _, m := range members {
-		switch key := m.Key.String(); key {
+		switch key := m.Key.GetToken().Value; key {
 		case "ticks":
 			err = plan.readTicks(m.Value)
 		case "then":
@@ -162,7 +162,7 @@ func readStep(node ast.Node) (Step, error) {
 	}
 	var s Step
 	if err := yaml.NodeToValue(node, &s, yaml.Strict()); err != nil {
-		return Step{}, fmt.Errorf("%s: %s", members[0].Key.String(), oneLine(err))
+		return Step{}, fmt.Errorf("%s: %s", members[0].Key.GetToken().Value, oneLine(err))
 	}
 	return s, s.validate()
 }
@@ -181,8 +181,8 @@ func (s Step) validate() error {
 		return errors.New("rename: needs from and to")
 	case s.Delete != nil && *s.Delete == "":
 		return errors.New("delete: needs a path")
-	case s.Spend != nil && (s.Spend.Input < 0 || s.Spend.Output < 1):
-		return errors.New("spend: needs input of 0 or more and output of 1 or more tokens")
+	case s.Spend != nil && (s.Spend.Input < 0 || s.Spend.Input > 2_000_000 || s.Spend.Output < 1 || s.Spend.Output > 1_000_000):
+		return errors.New("spend: needs input of 0 to 2000000 and output of 1 to 1000000 tokens")
 	case s.Hang != nil && *s.Hang != "polite" && *s.Hang != "stubborn" && *s.Hang != "true":
 		return errors.New("hang: want polite (or true) or stubborn")
 	case s.Crash != nil:

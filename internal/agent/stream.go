@@ -59,7 +59,7 @@ func (s *stream) Write(p []byte) (int, error) { return s.lines.Write(p) }
 
 func (s *stream) skip() {
 	s.skipped++
-	if s.on != nil {
+	if s.on != nil && s.skipped == 1 { // once: a flood of noise is no flood of events
 		s.on(Event{Kind: "noise"})
 	}
 }
@@ -99,6 +99,9 @@ func (s *stream) document(b []byte) bool {
 }
 
 func (s *stream) one(b []byte) bool {
+	if b[0] != '{' {
+		return false // most noise, without the cost of a parser
+	}
 	o, ok := parseObject(b)
 	if !ok || !s.event(o) {
 		return false
