@@ -109,6 +109,10 @@ func (c *check) change(ctx context.Context, ch Change) ([]secrets.Hit, error) {
 		return nil, nil
 	}
 	added, removed := countLines(before, after)
+	if c.verdict.Lines == nil {
+		c.verdict.Lines = map[string]Lines{}
+	}
+	c.verdict.Lines[ch.Path] = Lines{Added: added, Removed: removed}
 	c.verdict.Added += added
 	c.verdict.Removed += removed
 	if c.rules.TestTampering != "off" {

@@ -61,7 +61,12 @@ type Verdict struct {
 	Files    int
 	Added    int // lines
 	Removed  int
+	// Lines counts per path; a path that is not there changed its mode, is binary or was not read.
+	Lines map[string]Lines
 }
+
+// Lines of one file.
+type Lines struct{ Added, Removed int }
 
 // Worst is the strongest level found, "" when there is none.
 func (v Verdict) Worst() Level {
