@@ -1,0 +1,235 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/ci"
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/forge/gitlab"
+	"github.com/proctor-ci/proctor/internal/meter"
+	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/trigger"
+)
+
+// Action is the door of a CI job: the container action, the host action and the GitLab job. It exits with
+// the terminal's code, so that a green job means proved and published.
+func Action(ctx context.Context, env Env) int {
+	host, err := ci.Detect(env.Getenv, env.Stdout, env.random)
+	if err != nil {
+		fmt.Fprintln(env.Stderr, "proctor:", err)
+		return exitUsage
+	}
+	req, err := jobRequest(env, host)
+	if err != nil {
+		host.Error("Proctor", err.Error())
+		return exitUsage
+	}
+	host.Mask(req.secrets...)
+	view := newAccount(env.Stdout, false, env.Now)
+	view.line = host.Line
+	req.watch, req.speak = view.Event, host.Line
+	rec := run(ctx, env, req)
+	return tellJob(host, rec, req.reports)
+}
+
+// tellJob hands the result to the CI system: outputs, summary, and an annotation where it is not done.
+func tellJob(host ci.Host, rec evidence.Record, reports string) int {
+	out := map[string]string{
+		"terminal": rec.Terminal, "reason": rec.Reason, "branch": "", "commit": "", "pull-request": "", "pull-request-url": "",
+		"cost-usd": rec.Totals.CostUSD.Decimal(), "ticks": fmt.Sprint(rec.Totals.Ticks), "run": rec.Run, "report": reports,
+	}
+	if p := rec.Published; p != nil {
+		out["branch"], out["commit"], out["pull-request-url"] = p.Branch, p.Commit, p.URL
+		if p.Number != 0 {
+			out["pull-request"] = fmt.Sprint(p.Number)
+		}
+	}
+	if err := host.Output(out); err != nil {
+		host.Error("Proctor", err.Error())
+	}
+	if err := host.Summary(evidence.JobSummary(rec)); err != nil {
+		host.Error("Proctor", err.Error())
+	}
+	text := rec.Reason
+	if rec.Next != "" {
+		text += " Next: " + rec.Next
+	}
+	if rec.ExitCode == 0 {
+		host.Notice("Proctor: "+rec.Terminal, text)
+	} else {
+		host.Error("Proctor: "+rec.Terminal, text)
+	}
+	return rec.ExitCode
+}
+
+// jobRequest reads what the job gives: inputs, event, tokens. Whatever is wrong is told before anything
+// is started.
+func jobRequest(env Env, host ci.Host) (request, error) {
+	job := host.Job()
+	over, err := overrides(host)
+	if err != nil {
+		return request{}, err
+	}
+	token := host.Input("github-token")
+	if job.System == "gitlab" {
+		token = first(env.Getenv("PROCTOR_GITLAB_TOKEN"), env.Getenv("GITLAB_TOKEN"))
+	}
+	f, err := jobForge(env, job, token)
+	if err != nil {
+		return request{}, err
+	}
+	key := modelKey(host.Input("anthropic-api-key"), host.Input("claude-code-oauth-token"))
+	home := first(job.Home, os.TempDir())
+	req := request{
+		forge: f, checkout: job.Workspace, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
+		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
+		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), secrets: held(env, token, key.Value),
+	}
+	req.parse, err = jobTrigger(host)
+	return req, err
+}
+
+const defaultModelAt = "https://api.anthropic.com"
+
+// held are the values that must never be seen: those handed over, and what the runner itself holds for this job.
+func held(env Env, values ...string) []string {
+	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"} {
+		values = append(values, env.Getenv(n))
+	}
+	var out []string
+	for _, v := range values {
+		if v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func modelKey(apiKey, oauth string) meter.Credential {
+	if apiKey != "" {
+		return meter.Credential{Kind: meter.APIKey, Value: apiKey}
+	}
+	return meter.Credential{Kind: meter.Bearer, Value: oauth}
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// overrides are the inputs that may narrow the configuration.
+func overrides(host ci.Host) (config.Override, error) {
+	o := config.Override{From: "input", Agent: host.Input("agent"), Model: host.Input("model")}
+	var err error
+	if v := host.Input("max-ticks"); v != "" {
+		if _, err := fmt.Sscanf(v, "%d", &o.MaxTicks); err != nil || o.MaxTicks <= 0 {
+			return o, fmt.Errorf("input max-ticks is %q. Next: give a whole number above zero, such as 5", v)
+		}
+	}
+	if v := host.Input("max-cost-usd"); v != "" {
+		if o.MaxCost, err = money.Parse(v); err != nil || o.MaxCost == 0 {
+			return o, fmt.Errorf("input max-cost-usd is %q. Next: give dollars above zero, such as 2.50", v)
+		}
+	}
+	if v := host.Input("max-duration"); v != "" {
+		if o.MaxDuration, err = time.ParseDuration(v); err != nil || o.MaxDuration <= 0 {
+			return o, fmt.Errorf("input max-duration is %q. Next: give a time such as 30m", v)
+		}
+	}
+	return o, nil
+}
+
+func jobForge(env Env, job ci.Job, token string) (forge.Forge, error) {
+	owner, name, ok := cutLast(job.Repo)
+	if !ok {
+		return nil, fmt.Errorf("the runner says that the repository is %q. Next: run this in a job of a repository", job.Repo)
+	}
+	if job.System == "gitlab" {
+		if token == "" {
+			return nil, errors.New("there is no GitLab token. Next: make a project access token (Developer, scopes api and write_repository) and set it as the masked variable PROCTOR_GITLAB_TOKEN; the job's own token cannot open merge requests")
+		}
+		return gitlab.New(gitlab.Config{ServerURL: job.ServerURL, Project: job.Repo, Token: token, Now: env.Now, Sleep: env.Sleep})
+	}
+	if token == "" {
+		return nil, errors.New("the input github-token is empty. Next: pass github-token: ${{ github.token }} and give the job contents, issues and pull-requests: write")
+	}
+	return github.New(github.Config{BaseURL: job.APIURL, ServerURL: job.ServerURL, Owner: owner, Repo: name, Token: token, HTTP: &http.Client{Timeout: time.Minute}, Now: env.Now, Sleep: env.Sleep})
+}
+
+// cutLast splits "group/sub/name" at the last slash.
+func cutLast(full string) (owner, name string, ok bool) {
+	i := strings.LastIndexByte(full, '/')
+	if i <= 0 || i == len(full)-1 {
+		return "", "", false
+	}
+	return full[:i], full[i+1:], true
+}
+
+// jobTrigger chooses the reader of what asked for this job. The reader runs later, when the base commit has
+// said which label and which commands count.
+func jobTrigger(host ci.Host) (func(config.Config) (trigger.Trigger, error), error) {
+	job := host.Job()
+	asker := trigger.Actor{Login: job.Actor, ID: job.ActorID, Bot: strings.HasSuffix(job.Actor, "[bot]")}
+	if request, issue := host.Input("request"), host.Input("issue"); issue != "" || request != "" {
+		return func(config.Config) (trigger.Trigger, error) {
+			t, err := trigger.ParseDispatch(map[string]string{"issue": issue, "request": request, "proctor_id": host.Input("proctor-id")})
+			if err != nil {
+				return t, err
+			}
+			t.Forge = trigger.Forge(job.System)
+			if t.Asked == (trigger.Asked{}) && t.Actor.ID == 0 {
+				t.Actor = asker
+			}
+			return t, nil
+		}, nil
+	}
+	if goal := host.Input("goal"); goal != "" {
+		return func(config.Config) (trigger.Trigger, error) {
+			t, err := trigger.FromGoal(goal, asker)
+			t.Forge, t.Kind = trigger.Forge(job.System), trigger.KindDispatch
+			return t, err
+		}, nil
+	}
+	if job.System != "github" || job.Event == "workflow_dispatch" {
+		return nil, errors.New("there is neither an issue nor a goal. Next: give the input issue (a number) or goal (words)")
+	}
+	body, err := readEvent(job.EventPath)
+	if err != nil {
+		return nil, err
+	}
+	return func(c config.Config) (trigger.Trigger, error) {
+		return trigger.ParseGitHub(job.Event, body, trigger.Options{Label: c.Trigger.Label, Prefix: c.Trigger.Commands})
+	}, nil
+}
+
+// maxEvent is more than any payload: GitHub caps them at 25 MB.
+const maxEvent = 32 << 20
+
+func readEvent(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the event file: %w. Next: pass GITHUB_EVENT_PATH and mount the file into the container", err)
+	}
+	if st.Size() > maxEvent {
+		return nil, fmt.Errorf("the event file has %d bytes, more than any event of the forge", st.Size())
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the event file: %w", err)
+	}
+	return b, nil
+}

@@ -1,0 +1,17 @@
+package app
+
+import (
+	"os"
+
+	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// children never returns in a process that the harness started from its own binary: the confinement and the
+// scripted agent.
+func children() {
+	sandbox.Child()
+	if code, ok := agent.ScriptChild(os.Args, os.Stdin, os.Stdout); ok {
+		os.Exit(code)
+	}
+}

@@ -1,0 +1,194 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/publish"
+)
+
+// checkpoint is what outlives this machine: the blob beside the commit on refs/proctor/<issue>/state.
+type checkpoint struct {
+	State  loop.State `json:"state"`
+	Runs   []string   `json:"runs"`   // ids of the runs that worked on it, oldest first
+	Pushed []string   `json:"pushed"` // commits of ours that were pushed to the branch
+	Base   string     `json:"base"`   // the base commit; another one begins anew
+	Goal   string     `json:"goal"`   // the snapshot the work is for
+
+	expect git.ID // of the next save
+}
+
+const (
+	leaseTime  = 3 * time.Minute
+	leaseEvery = 50 * time.Second
+)
+
+// key names this run's work among the refs of the forge; it is made of digits or hex only.
+func (s *session) key() string {
+	if n := s.trigger.Issue.Number; n != 0 {
+		return strconv.Itoa(n)
+	}
+	return "goal-" + s.rec.Trigger.Snapshot[:12]
+}
+
+func (s *session) stateRef() string { return "refs/proctor/" + s.key() + "/state" }
+func (s *session) leaseRef() string { return "refs/proctor/" + s.key() + "/lease" }
+
+// claim makes sure that nobody else works on the issue, finds what an earlier run left, and chooses the
+// branch. A dry run looks and takes nothing.
+func (s *session) claim(ctx context.Context) error {
+	if s.req.forge == nil {
+		return nil
+	}
+	r := s.req.forge.Remote()
+	s.remote = git.Remote{URL: r.URL, Username: r.Username, Token: r.Token}
+	if !s.req.dryRun {
+		lease, err := s.store.Acquire(ctx, s.remote, s.leaseRef(), s.id, leaseTime)
+		if err != nil {
+			return fmt.Errorf("claim the issue: %w", err)
+		}
+		s.lease = lease
+	}
+	if err := s.recall(ctx); err != nil {
+		return err
+	}
+	return s.aim(ctx)
+}
+
+// recall loads what an earlier run saved. A damaged or foreign checkpoint is told and not trusted.
+func (s *session) recall(ctx context.Context) error {
+	st, err := s.store.LoadState(ctx, s.remote, s.stateRef())
+	var distrust *git.StateError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.As(err, &distrust):
+		s.saved.expect = distrust.ID
+		s.note("an earlier checkpoint is not trusted and not used: " + err.Error())
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for an earlier checkpoint: %w", err)
+	}
+	var c checkpoint
+	if err := json.Unmarshal(st.Blob, &c); err != nil || c.State.Version != loop.StateVersion {
+		s.saved.expect = st.ID
+		s.note("an earlier checkpoint has another form and is not used")
+		return nil
+	}
+	c.expect = st.ID
+	s.saved = c
+	s.rec.Resumed = c.Runs
+	return nil
+}
+
+// resumable says whether the saved work is for this very goal on this very base, and why not.
+func (s *session) resumable() (bool, string) {
+	switch c := s.saved; {
+	case c.State.Version == 0:
+		return false, ""
+	case c.Goal != s.rec.Trigger.Snapshot:
+		return false, "an earlier run worked on another text of this issue: this one begins anew, and what was spent counts"
+	case c.Base != s.rec.Base.ID:
+		return false, "the default branch has moved since an earlier run: this one begins anew, and what was spent counts"
+	case c.State.End != nil && c.State.End.Terminal == loop.SafetyHalt:
+		return false, "an earlier run broke a rule: this one begins anew, and what was spent counts"
+	case c.State.End != nil && (c.State.End.Terminal == loop.Done && len(c.Pushed) > 0 && c.Pushed[len(c.Pushed)-1] == c.State.Good.ID):
+		return false, "an earlier run was published: this one begins anew, and what was spent counts"
+	}
+	return true, ""
+}
+
+// begun is the state the loop starts from: an earlier run's, or a new one that still knows what the issue has cost.
+func (s *session) begun() loop.State {
+	ok, why := s.resumable()
+	if ok {
+		s.note(fmt.Sprintf("resumed after tick %d of run %s, %s spent so far", s.saved.State.Tick, s.saved.Runs[len(s.saved.Runs)-1], s.saved.State.IssueBefore.Add(s.saved.State.Spent)))
+		return loop.Resume(s.saved.State, s.askedAgain())
+	}
+	if why != "" {
+		s.note(why)
+	}
+	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})
+	st.IssueBefore = s.saved.State.IssueBefore.Add(s.saved.State.Spent)
+	return st
+}
+
+// askedAgain tells a new request by a person from the continuation of one whose machine was lost: the latter
+// left no terminal.
+func (s *session) askedAgain() bool { return s.saved.State.End != nil }
+
+// aim chooses the branch before any money is spent.
+func (s *session) aim(ctx context.Context) error {
+	name := s.branchName()
+	base := s.baseBranch()
+	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
+	t, err := p.Aim(ctx, name, base, s.saved.Pushed)
+	if err != nil {
+		return err
+	}
+	s.target = t
+	s.rec.Branch = t.Branch
+	s.remote.Branch, s.remote.DefaultBranch = t.Branch, s.trigger.Repo.DefaultBranch
+	if t.Note != "" {
+		s.note(t.Note)
+	}
+	return nil
+}
+
+// announce tells the issue that a run has begun.
+func (s *session) announce(ctx context.Context) {
+	s.emit(evidence.RunStarted, 0,
+		slog.String(evidence.KeyRun, s.id), slog.String(evidence.KeyRunURL, s.req.runURL), slog.String(evidence.KeyRepo, s.rec.Trigger.Repo),
+		slog.Int(evidence.KeyIssue, s.trigger.Issue.Number), slog.String(evidence.KeyActor, s.trigger.Actor.Login),
+		slog.String(evidence.KeyAgent, s.cfg.Agent.Name), slog.String(evidence.KeyModel, s.cfg.Agent.Model), slog.String(evidence.KeyBase, s.rec.Base.ID),
+		slog.Int(evidence.KeyMaxTicks, s.cfg.Stops.MaxTicks), evidence.Cost(evidence.KeyMaxCost, s.cfg.Stops.MaxCost))
+	if s.req.dryRun || s.issue == nil {
+		return
+	}
+	s.status.start(publish.NewStatus(s.req.forge, s.issue.Number, s.env.Now, s.red))
+	s.move(ctx, policy.EventStarted)
+}
+
+// move sets the issue's state label.
+func (s *session) move(ctx context.Context, ev policy.Event) {
+	if s.req.dryRun || s.issue == nil {
+		return
+	}
+	issue, err := s.req.forge.Issue(ctx, s.issue.Number)
+	if err != nil {
+		s.note("the state label could not be set: " + err.Error())
+		return
+	}
+	add, remove := s.labels.Next(issue.Labels, ev)
+	if err := publish.SetLabels(ctx, s.req.forge, issue.Number, add, remove); err != nil {
+		s.note("the state label could not be set: " + err.Error())
+	}
+}
+
+// holdLease renews until stop is called. A lost lease ends the run: somebody else works on the issue.
+func (s *session) holdLease(ctx context.Context) (context.Context, func()) {
+	if s.lease == nil {
+		return ctx, func() {}
+	}
+	held, lost := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for s.env.Sleep(held, leaseEvery) == nil {
+			if err := s.lease.Renew(held, leaseTime); errors.Is(err, git.ErrLeaseLost) {
+				lost(err)
+			}
+		}
+	}()
+	return held, func() { lost(nil); <-done }
+}

@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// CLI is the developer's command line.
+func CLI(ctx context.Context, env Env) int {
+	code := 0
+	root := newRoot(env, &code)
+	root.SetArgs(env.Args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		var e *ended
+		if errors.As(err, &e) && e.next != "" {
+			fmt.Fprintf(env.Stderr, "proctor: %v. Next: %s\n", err, e.next)
+		} else {
+			fmt.Fprintln(env.Stderr, "proctor:", err)
+		}
+		if code == 0 {
+			code = exitUsage
+		}
+	}
+	return code
+}
+
+func newRoot(env Env, code *int) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "proctor",
+		Short: "A labelled issue becomes a draft pull request that has been proved",
+		Long: `Proctor runs a coding agent on an issue, watches it, and proves the result: the visible gates, then
+held-out ones that the agent never saw, in a pristine checkout of exactly the commit that is pushed.
+
+Start with:  proctor demo      the main job on this machine, nothing set up, nothing spent
+             proctor init      write the configuration and the workflow for this repository`,
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w. Next: %s --help lists the flags", err, c.CommandPath())
+	})
+	root.AddCommand(demoCommand(env, code), runCommand(env, code), initCommand(env), configCommand(env), sandboxCommand(env, code), versionCommand(env))
+	return root
+}
+
+func versionCommand(env Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Say which build this is", Args: cobra.NoArgs,
+		Run: func(*cobra.Command, []string) {
+			line := "proctor " + version
+			if commit != "" {
+				line += " (" + short(commit) + ")"
+			}
+			fmt.Fprintln(env.Stdout, line)
+		},
+	}
+}
+
+func configCommand(env Env) *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "Explain and check the configuration"}
+	c.AddCommand(
+		&cobra.Command{
+			Use: "explain [KEY]", Short: "Say what a key means, its type and its default; without a key list them all", Args: cobra.MaximumNArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					fmt.Fprintln(env.Stdout, strings.Join(config.Keys(), "\n"))
+					return nil
+				}
+				text, err := config.Explain(args[0])
+				if err != nil {
+					return err
+				}
+				fmt.Fprintln(env.Stdout, strings.TrimRight(text, "\n"))
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use: "schema", Short: "Print the JSON Schema of the configuration file", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				_, err := env.Stdout.Write(config.Schema())
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "check [FILE]", Short: "Load a configuration file and say what is wrong with it", Args: cobra.MaximumNArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error { return checkConfig(env, args) },
+		},
+	)
+	return c
+}
+
+func sandboxCommand(env Env, code *int) *cobra.Command {
+	c := &cobra.Command{Use: "sandbox", Short: "What this machine can enforce"}
+	c.AddCommand(&cobra.Command{
+		Use: "check", Short: "Confine a test process and say what held it; exit code 5 when something is missing", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			box, err := sandbox.New(sandbox.Config{Mode: sandbox.Auto, Exe: env.Exe})
+			if err != nil {
+				return err
+			}
+			lines, err := box.Probe(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, l := range lines {
+				mark := "yes"
+				if !l.Active {
+					mark, *code = "NO", exitInfrastructure
+				}
+				fmt.Fprintf(env.Stdout, "%-4s %-14s %s\n", mark, l.Name, l.Detail)
+			}
+			return nil
+		},
+	})
+	return c
+}

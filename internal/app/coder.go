@@ -1,0 +1,234 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/meter"
+	"github.com/proctor-ci/proctor/internal/prompt"
+)
+
+// rateRetries bounds how often one tick waits for a throttled provider, and defaultWait is how long when the
+// provider did not say; it doubles.
+const (
+	rateRetries = 3
+	defaultWait = 20 * time.Second
+)
+
+// Code makes one call of the agent. A short throttle is waited out within the tick, on the run's own clock.
+func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error) {
+	tick := s.tick(t.Tick)
+	s.meter.SetTick(t.Tick, "agent")
+	s.emit(evidence.TickStarted, t.Tick)
+	p, err := s.prompt(ctx, t)
+	if err != nil {
+		return loop.AgentSeen{}, err
+	}
+	at := s.meter.Endpoint()
+	task := agent.Task{
+		Run: s.id, Tick: t.Tick, Dir: s.agentTree.Dir(), Home: s.agentHome, Tmp: s.agentTmp, Prompt: p.Text,
+		Model: s.cfg.Agent.Model, Args: s.cfg.Agent.Args, Timeout: min(s.cfg.Agent.Timeout, t.TimeLeft),
+		Gateway: agent.Gateway{BaseURL: at.BaseURL, Nonce: at.Nonce, Port: at.Port},
+	}
+	wait := defaultWait
+	for try := 0; ; try++ {
+		s.emit(evidence.AgentStarted, t.Tick, slog.String(evidence.KeyAgent, s.coder.Name()), slog.String(evidence.KeyModel, task.Model))
+		out, err := s.coder.Run(ctx, task, func(e agent.Event) {
+			s.emit(evidence.AgentEvent, t.Tick, slog.String(evidence.KeyEvent, e.Kind), slog.String(evidence.KeyTool, e.Tool))
+		})
+		if err != nil {
+			return loop.AgentSeen{}, fmt.Errorf("run the agent: %w", err)
+		}
+		s.keepCall(tick, out)
+		if out.Kind != agent.LimitRate || try == rateRetries || ctx.Err() != nil {
+			return s.health(out), nil
+		}
+		if out.RetryIn > 0 {
+			wait = out.RetryIn
+		}
+		s.note(fmt.Sprintf("tick %d: the provider is throttling; waiting %s and trying again (%d of %d)", t.Tick, wait, try+1, rateRetries))
+		if s.env.Sleep(ctx, wait) != nil {
+			return s.health(out), nil
+		}
+		wait *= 2
+		task.Timeout = min(task.Timeout, max(t.TimeLeft-out.Duration-wait, time.Second))
+	}
+}
+
+func (s *session) keepCall(tick *evidence.Tick, o agent.Outcome) {
+	tick.Agent = evidence.AgentCall{
+		Outcome: string(o.Kind), Detail: prompt.Inline(o.Detail, 300), ExitCode: o.ExitCode, Millis: tick.Agent.Millis + o.Duration.Milliseconds(),
+		Turns: o.Usage.Turns, Claimed: o.Usage.CostUSD, Survivors: o.Survivors,
+	}
+	s.emit(evidence.AgentEnded, tick.N, slog.String(evidence.KeyOutcome, string(o.Kind)), slog.Int(evidence.KeyExit, o.ExitCode),
+		slog.Duration(evidence.KeyMillis, o.Duration), slog.Int(evidence.KeyTurns, o.Usage.Turns))
+}
+
+// health says what an outcome means to the loop. Nothing here says that the work is right.
+func (s *session) health(o agent.Outcome) loop.AgentSeen {
+	seen := loop.AgentSeen{Kind: string(o.Kind), Detail: prompt.Inline(o.Detail, 300), Next: o.Next}
+	switch {
+	case o.Kind == agent.OK:
+		seen.Health = loop.AgentHealthy
+	case o.Lasting:
+		seen.Health = loop.AgentGone
+		return seen
+	}
+	switch o.Kind {
+	case agent.OK:
+	case agent.Auth, agent.LimitUsage, agent.LimitRate, agent.RefusedStart:
+		seen.Health = loop.AgentGone
+	default:
+		seen.Health = loop.AgentUnhealthy
+		seen.Sticky = o.Kind == agent.AgentError || o.Kind == agent.Incomplete
+	}
+	if seen.Detail == "" {
+		seen.Detail = strings.ReplaceAll(seen.Kind, "_", " ")
+	}
+	return seen
+}
+
+// prompt assembles what the agent reads in this tick.
+func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error) {
+	in := prompt.Input{
+		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left, Time: t.TimeLeft},
+		Goal:   prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
+		Random: s.env.Random,
+		Rules: prompt.Rules{
+			HeldOut: len(s.cfg.Gates.Acceptance.Run.Argv) > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,
+			Protected: s.cfg.Policy.Protected, Allow: s.cfg.Policy.Allow, Deny: s.cfg.Policy.Deny,
+			MaxFiles: s.cfg.Policy.Max.Files, MaxLines: s.cfg.Policy.Max.Lines,
+		},
+	}
+	for _, g := range s.gateSpecs() {
+		if g.Class != "acceptance" {
+			in.Rules.Gates = append(in.Rules.Gates, commandLine(g.Argv))
+		}
+	}
+	for _, path := range s.cfg.Prompt.Anchors {
+		b, err := s.store.ReadFile(ctx, s.store.Base(), path, maxRead)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return prompt.Prompt{}, fmt.Errorf("read %s of the base commit: %w", path, err)
+		}
+		in.Anchors = append(in.Anchors, prompt.Anchor{Path: path, Text: b})
+	}
+	for _, f := range t.Feedback {
+		in.Feedback = append(in.Feedback, s.told(f))
+	}
+	p, err := prompt.Build(in)
+	if err != nil {
+		return p, err
+	}
+	for _, c := range p.Cut {
+		s.note(fmt.Sprintf("tick %d: of %s the agent was shown %d of %d bytes", t.Tick, c.Part, c.Shown, c.Total))
+	}
+	return p, nil
+}
+
+// rawBody is the text as the forge has it: package prompt takes out what nobody could see.
+func (s *session) rawBody() string {
+	if s.issue != nil {
+		return s.issue.Body
+	}
+	return s.trigger.Goal
+}
+
+func (s *session) told(f loop.Feedback) prompt.Feedback {
+	lines := func() (out []prompt.Finding) {
+		for l := range strings.Lines(f.Text) {
+			if l = strings.TrimSpace(l); l != "" {
+				out = append(out, prompt.Finding{Detail: l})
+			}
+		}
+		return out
+	}
+	switch f.From {
+	case "guard":
+		return prompt.Feedback{Kind: prompt.GuardFound, Findings: lines()}
+	case "review":
+		return prompt.Feedback{Kind: prompt.ReviewRejected, Findings: lines()}
+	case "proof":
+		return prompt.Feedback{Kind: prompt.ProofFailed, Name: f.Gate}
+	case "iteration", "regression":
+		out := prompt.Feedback{Kind: prompt.GateFailed, Name: f.From, Exit: f.Exit, TimedOut: f.TimedOut, Output: []byte(f.Text)}
+		for _, g := range s.gateSpecs() {
+			if string(g.Class) == f.From {
+				out.Command = commandLine(g.Argv)
+			}
+		}
+		return out
+	}
+	return prompt.Feedback{Kind: prompt.AgentStopped, Detail: f.Text}
+}
+
+// commandLine is a gate's command as a person would type it.
+func commandLine(argv []string) string {
+	if len(argv) == 3 && argv[0] == "sh" && argv[1] == "-c" {
+		return argv[2]
+	}
+	words := slices.Clone(argv)
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`;&|<>()*?[]#~") {
+			words[i] = strconv.Quote(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Snapshot commits what the agent's directory holds.
+func (s *session) Snapshot(ctx context.Context, n int, parent loop.Commit) (loop.SnapshotSeen, error) {
+	tick := s.tick(n)
+	snap, err := s.agentTree.Snapshot(ctx, git.SnapshotOptions{
+		Parent: git.ID(parent.ID), MaxFileBytes: s.cfg.Policy.Max.FileBytes, Meta: s.meta(n),
+	})
+	if err != nil {
+		return loop.SnapshotSeen{}, fmt.Errorf("take the snapshot: %w", err)
+	}
+	s.snap = snap
+	tick.Commit = &evidence.Commit{ID: string(snap.Commit), Tree: string(snap.Tree)}
+	return loop.SnapshotSeen{Commit: loop.Commit{ID: string(snap.Commit), Tree: string(snap.Tree)}}, nil
+}
+
+// meta is what a commit of the run says about itself. It cannot say that it was proved: it is made before it is.
+func (s *session) meta(tick int) git.Meta {
+	subject := s.goal.title
+	if subject == "" {
+		subject = s.goal.body
+	}
+	m := git.Meta{
+		Subject: prompt.CommitLine(subject, 72), Run: s.id, Tick: tick, Agent: s.coder.Name(),
+		CostUSD: s.Spent().Decimal(), Verdict: "candidate",
+	}
+	if n := s.trigger.Issue.Number; n != 0 {
+		m.Issue = fmt.Sprintf("%s#%d", s.rec.Trigger.Repo, n)
+	}
+	return m
+}
+
+// Restore puts the agent's directory back to the last good commit.
+func (s *session) Restore(ctx context.Context, to loop.Commit) error {
+	if err := s.agentTree.Restore(ctx, git.ID(to.ID)); err != nil {
+		return fmt.Errorf("go back to the last good commit: %w", err)
+	}
+	return nil
+}
+
+// called is told every model call as it is settled.
+func (s *session) called(c meter.Call) {
+	s.emit(evidence.ModelCall, c.Tick, slog.String(evidence.KeyPurpose, c.Purpose), slog.String(evidence.KeyModel, c.Model), slog.Int(evidence.KeyStatus, c.Status),
+		slog.Int64(evidence.KeyInput, c.Input), slog.Int64(evidence.KeyOutput, c.Output), evidence.Cost(evidence.KeyCost, c.CostUSD), slog.Int64(evidence.KeyMillis, c.Millis))
+}

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/detect"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/gate"
+)
+
+// configure reads the configuration of the base commit and narrows it by what the door asked.
+func (s *session) configure(ctx context.Context) error {
+	path, data, err := config.Find(func(p string) ([]byte, error) {
+		return s.store.ReadFile(ctx, s.store.Base(), p, config.MaxBytes)
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := s.propose(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return usage(err)
+	default:
+		if s.cfg, err = config.Load(path, data); err != nil {
+			return usage(err)
+		}
+		s.cfgPath = path
+	}
+	cfg, changed, err := config.Narrow(s.cfg, s.req.override)
+	if err != nil {
+		return usage(err)
+	}
+	s.cfg = cfg
+	for _, c := range changed {
+		s.note(c)
+	}
+	s.rec.Config = evidence.ConfigRef{Path: s.cfgPath, Digest: config.Digest(s.cfg)}
+	s.rec.Ceilings = evidence.Ceilings{Ticks: s.cfg.Stops.MaxTicks, CostUSD: s.cfg.Stops.MaxCost, Millis: s.cfg.Stops.MaxDuration.Milliseconds()}
+	return s.acceptable()
+}
+
+// propose stands in for a file: what detect sees in the base commit, said aloud.
+func (s *session) propose(ctx context.Context) error {
+	tree, err := newTreeFS(ctx, s.store, s.store.BaseTree())
+	if err != nil {
+		return err
+	}
+	cfg, assumed := detect.Detect(tree).Config()
+	s.cfg = cfg
+	s.note("there is no configuration file: the run goes by what the repository looks like")
+	for _, a := range assumed {
+		s.note("assumed: " + a)
+	}
+	return nil
+}
+
+// acceptable refuses what cannot be kept: gates that prove nothing, and keys whose engine does not exist yet.
+func (s *session) acceptable() error {
+	if len(s.cfg.Gates.Iteration.Argv) == 0 {
+		return usage(errors.New("no gate is known, so nothing could be proved. Next: add gates.iteration to .github/proctor.yml with the command that tests this repository"))
+	}
+	for _, g := range s.gateSpecs() {
+		if err := gate.CheckTrivial(g.Argv); err != nil {
+			return usage(fmt.Errorf("%s: gates.%s: %w", s.configName(), g.Class, err))
+		}
+	}
+	missing, notes := notYet(s.cfg)
+	if len(missing) > 0 {
+		return usage(fmt.Errorf("%s asks for what this version cannot do: %s. Next: take the key out", s.configName(), oneOf(missing)))
+	}
+	for _, n := range notes {
+		s.note(n)
+	}
+	return nil
+}
+
+func (s *session) configName() string {
+	if s.cfgPath == "" {
+		return "the proposed configuration"
+	}
+	return s.cfgPath
+}
+
+// gateSpecs are the gates that are configured, in the order in which a proof runs them.
+func (s *session) gateSpecs() []gate.Spec {
+	g := s.cfg.Gates
+	specs := []gate.Spec{{Class: gate.Iteration, Name: "iteration", Argv: g.Iteration.Argv, Timeout: g.Timeout}}
+	if len(g.Regression.Argv) > 0 {
+		specs = append(specs, gate.Spec{Class: gate.Regression, Name: "regression", Argv: g.Regression.Argv, Timeout: g.Timeout})
+	}
+	if len(g.Acceptance.Run.Argv) > 0 {
+		specs = append(specs, gate.Spec{Class: gate.Acceptance, Name: "acceptance", Argv: g.Acceptance.Run.Argv, Timeout: g.Timeout})
+	}
+	return specs
+}
+
+// notYet lists the keys whose engine this version does not have: missing ones would break a promise and refuse the
+// run, notes are defaults that do nothing yet.
+func notYet(c config.Config) (missing, notes []string) {
+	for _, k := range []struct {
+		key string
+		set bool
+	}{
+		{"workspace.carry", len(c.Workspace.Carry) > 0},
+		{"workspace.submodules", c.Workspace.Submodules},
+		{"workspace.lfs", c.Workspace.LFS},
+		{"gates.acceptance.feedback: count", c.Gates.Acceptance.Feedback == "count"},
+		{"prove.tests_fail_first: require", c.Prove.TestsFailFirst == "require"},
+		{"review.command", len(c.Review.Command.Argv) > 0},
+		{"sandbox.egress", len(c.Sandbox.Egress) > 0},
+		{"publish.signing: required", c.Publish.Signing == "required"},
+		{"fix.on_check_failure", c.Fix.OnCheckFailure},
+	} {
+		if k.set {
+			missing = append(missing, k.key)
+		}
+	}
+	return missing, notes
+}

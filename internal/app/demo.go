@@ -1,0 +1,347 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proctor-ci/proctor"
+	"github.com/proctor-ci/proctor/internal/agent/agenttest"
+	"github.com/proctor-ci/proctor/internal/demo"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge/forgetest"
+	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/trigger"
+	"github.com/proctor-ci/proctor/internal/webhook"
+)
+
+type demoOptions struct {
+	agent, action, out, path string
+	json                     bool
+}
+
+func demoCommand(env Env, code *int) *cobra.Command {
+	var o demoOptions
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the main job on this machine: label, webhook, action, proof, draft pull request",
+		Long: `Demo starts a GitHub on loopback, labels an issue there, and lets the product do the rest: the webhook's handler verifies the
+signed delivery and dispatches the workflow, the action's binary runs as a job of its own, and a draft pull request is opened.
+The agent is scripted: its first attempt passes every visible test and fails the held-out ones. Nothing leaves this machine.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			*code, err = runDemo(cmd.Context(), env, o)
+			return err
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.agent, "agent", demo.Script, "script, or claude-code: the real CLI against a model server on loopback")
+	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
+	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
+	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
+	f.BoolVar(&o.json, "json", false, "print the result as one JSON object and nothing else")
+	return c
+}
+
+// stageSecret signs the demo's deliveries; it guards nothing but a loopback port.
+const stageSecret = "the demo's webhook secret"
+
+// stage is the world around the product: a forge, a model, a webhook, a runner.
+type stage struct {
+	env   Env
+	opts  demoOptions
+	view  *account
+	out   string
+	hub   *forgetest.GitHub
+	model *agenttest.Model
+	hook  *http.Server
+	issue int
+}
+
+func runDemo(ctx context.Context, env Env, o demoOptions) (int, error) {
+	s := &stage{env: env, opts: o}
+	if err := s.check(); err != nil {
+		return exitUsage, err
+	}
+	quiet := env.Stdout
+	if o.json {
+		quiet = discard{}
+	}
+	s.view = newAccount(quiet, env.Terminal && !o.json, env.Now)
+	s.view.say("%s", s.view.paint(bold, "Proctor's main job on loopback: nothing leaves this machine, and the agent is scripted.")+"\n")
+	defer s.close()
+	if err := s.open(ctx); err != nil {
+		return exitInfrastructure, err
+	}
+	stop := spinning(s.view)
+	rec, err := s.play(ctx)
+	stop()
+	if err != nil {
+		return exitInfrastructure, err
+	}
+	return rec.ExitCode, s.tell(rec)
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// check looks for what the demo needs before anything is started.
+func (s *stage) check() error {
+	if s.opts.action == "" {
+		s.opts.action = filepath.Join(filepath.Dir(s.env.Exe), "action")
+	}
+	if _, err := os.Stat(s.opts.action); err != nil {
+		return fmt.Errorf("the demo starts the action's own binary and there is none at %s. Next: make build, or give --action FILE", s.opts.action)
+	}
+	if s.opts.agent == demo.ClaudeCode && s.opts.path == "" {
+		s.opts.path = claudeDir(s.env)
+		if s.opts.path == "" {
+			return errors.New("the CLI of claude-code is not here. Next: make e2e-deps, or give --agent-path DIR")
+		}
+	}
+	return nil
+}
+
+// claudeDir is where the real CLI lies: installed by this repository's lock file, or in PATH.
+func claudeDir(env Env) string {
+	const installed = "e2e/agents/node_modules/@anthropic-ai/claude-code-linux-x64"
+	dirs := append([]string{filepath.Join(env.Dir, installed), filepath.Join(filepath.Dir(env.Exe), "..", installed)}, filepath.SplitList(env.Getenv("PATH"))...)
+	for _, d := range dirs {
+		if info, err := os.Stat(filepath.Join(d, "claude")); err == nil && !info.IsDir() {
+			return d
+		}
+	}
+	return ""
+}
+
+func (s *stage) open(ctx context.Context) error {
+	s.out = s.opts.out
+	if s.out == "" {
+		dir, err := os.MkdirTemp("", "proctor-demo-")
+		if err != nil {
+			return fmt.Errorf("make a directory for the demo: %w. Next: free space, or set TMPDIR", err)
+		}
+		s.out = dir
+	}
+	files := filepath.Join(s.out, "files")
+	if err := demo.Write(files, s.opts.agent); err != nil {
+		return err
+	}
+	defer os.RemoveAll(files)
+	hub, err := forgetest.NewGitHub(forgetest.Options{Dir: filepath.Join(s.out, "forge"), Owner: "octo", Name: "till", Files: os.DirFS(files), Clock: s.env.Now})
+	if err != nil {
+		return fmt.Errorf("start the forge: %w", err)
+	}
+	s.hub = hub
+	s.view.step(-1, "forge", "a GitHub of its own on "+hub.URL()+", repository octo/till")
+	s.hub.AddUser("maya", "write")
+	s.model = agenttest.NewModel(demo.Model())
+	return s.openWebhook(ctx)
+}
+
+// openWebhook serves the real handler, as `webhook -listen` does.
+func (s *stage) openWebhook(ctx context.Context) error {
+	s.hub.AddBot("proctor-demo[bot]", "write")
+	token := s.hub.NewToken(forgetest.Token{Login: "proctor-demo[bot]", Installation: true, Permissions: map[string]string{"actions": "write", "contents": "read", "issues": "write", "metadata": "read"}})
+	h, err := webhook.New(webhook.Config{
+		GitHubSecrets: []string{stageSecret}, Store: webhook.NewMemory(s.env.Now), Now: s.env.Now,
+		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()},
+		Connect: func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
+			return github.New(github.Config{BaseURL: s.hub.APIURL(), ServerURL: s.hub.URL(), Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, Now: s.env.Now, Sleep: s.env.Sleep})
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("start the webhook: %w", err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("start the webhook: %w", err)
+	}
+	s.hook = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = s.hook.Serve(l) }()
+	s.hub.SetHook("http://"+l.Addr().String()+"/github", stageSecret)
+	return nil
+}
+
+func (s *stage) close() {
+	if s.hook != nil {
+		_ = s.hook.Close()
+	}
+	if s.model != nil {
+		s.model.Close()
+	}
+	if s.hub != nil {
+		_ = s.hub.Close()
+	}
+}
+
+// play labels the issue and executes the run that the webhook dispatches.
+func (s *stage) play(ctx context.Context) (evidence.Record, error) {
+	s.issue = s.hub.OpenIssue(demo.Title, demo.Body, "maya")
+	delivery, err := s.hub.LabelIssue(s.issue, trigger.DefaultLabel, "maya")
+	if err != nil {
+		return evidence.Record{}, fmt.Errorf("label the issue: %w", err)
+	}
+	s.view.step(-1, "issue", fmt.Sprintf("#%d %q, labelled %q by maya", s.issue, demo.Title, trigger.DefaultLabel))
+	s.view.step(-1, "webhook", fmt.Sprintf("signed delivery answered %d %s", delivery.Status, delivery.Response))
+	waiting, done := context.WithTimeout(ctx, 10*time.Second)
+	defer done()
+	queued, err := s.hub.NextRun(waiting)
+	if err != nil {
+		return evidence.Record{}, fmt.Errorf("the webhook dispatched no run (answer %d %s): %w", delivery.Status, delivery.Response, err)
+	}
+	s.view.step(-1, "runner", "the workflow starts the action's binary as a job of its own on "+short(queued.SHA))
+	return s.execute(ctx, queued)
+}
+
+func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Record, error) {
+	at, err := s.model.Start(ctx)
+	if err != nil {
+		return evidence.Record{}, err
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if s.opts.path != "" {
+		path = s.opts.path + ":" + path
+	}
+	runner := forgetest.Runner{
+		GitHub: s.hub, Dir: filepath.Join(s.out, "jobs"), Path: path, Secrets: map[string]string{"ANTHROPIC_API_KEY": "sk-demo-" + s.hub.NewToken(forgetest.Token{Login: "maya"})},
+		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at}}},
+	}
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); s.watch(watching, runner.Dir) }()
+	res, err := runner.Run(ctx, queued)
+	stop()
+	<-watched
+	if err != nil {
+		return evidence.Record{}, fmt.Errorf("the job could not be run: %w\n%s", err, res.Run.Log)
+	}
+	rec, err := s.record(runner.Dir)
+	if err != nil {
+		return rec, fmt.Errorf("the job left no record: %w\n%s", err, res.Run.Log)
+	}
+	return rec, nil
+}
+
+// watch tells the job's events as they are written.
+func (s *stage) watch(ctx context.Context, jobs string) {
+	wait := func(c context.Context) error { return sleep(c, 40*time.Millisecond) }
+	for {
+		found, _ := filepath.Glob(filepath.Join(jobs, "*", "*", "proctor", evidence.EventsFile))
+		if len(found) == 0 {
+			found, _ = filepath.Glob(filepath.Join(jobs, "*", "*", "*", "proctor", evidence.EventsFile))
+		}
+		if len(found) > 0 {
+			for e, err := range evidence.Tail(ctx, found[0], wait) {
+				if err != nil {
+					return
+				}
+				s.view.Event(e)
+			}
+			return
+		}
+		if wait(ctx) != nil {
+			return
+		}
+	}
+}
+
+// record moves what the job left to the demo's own directory.
+func (s *stage) record(jobs string) (evidence.Record, error) {
+	var found []string
+	for _, depth := range []string{"*/*", "*/*/*"} {
+		more, _ := filepath.Glob(filepath.Join(jobs, depth, "proctor"))
+		found = append(found, more...)
+	}
+	if len(found) == 0 {
+		return evidence.Record{}, errors.New("there is no report directory in the job's home")
+	}
+	to := filepath.Join(s.out, "report")
+	if err := os.Rename(found[0], to); err != nil {
+		return evidence.Record{}, fmt.Errorf("keep the report: %w", err)
+	}
+	return evidence.Read(to)
+}
+
+// result is what --json prints.
+type result struct {
+	Terminal    string   `json:"terminal"`
+	ExitCode    int      `json:"exit_code"`
+	PullRequest int      `json:"pull_request,omitempty"`
+	URL         string   `json:"url,omitempty"`
+	Draft       bool     `json:"draft"`
+	Branch      string   `json:"branch,omitempty"`
+	Commit      string   `json:"commit,omitempty"`
+	ProvedBy    []string `json:"proved_by"`
+	Ticks       int      `json:"ticks"`
+	Calls       int      `json:"model_calls"`
+	CostUSD     string   `json:"cost_usd"`
+	Report      string   `json:"report"`
+	Record      string   `json:"record"`
+	Repository  string   `json:"repository"`
+}
+
+func (s *stage) result(rec evidence.Record) result {
+	r := result{
+		Terminal: rec.Terminal, ExitCode: rec.ExitCode, Ticks: rec.Totals.Ticks, Calls: rec.Totals.Calls, CostUSD: rec.Totals.CostUSD.Decimal(),
+		Report: filepath.Join(s.out, "report", evidence.ReportFile), Record: filepath.Join(s.out, "report", evidence.RecordFile), Repository: s.hub.GitDir(), ProvedBy: []string{},
+	}
+	if p := rec.Published; p != nil {
+		r.PullRequest, r.URL, r.Draft, r.Branch, r.Commit = p.Number, p.URL, p.Draft, p.Branch, p.Commit
+	}
+	if len(rec.Ticks) > 0 {
+		for _, g := range rec.Ticks[len(rec.Ticks)-1].Proof {
+			if g.Status == "passed" {
+				r.ProvedBy = append(r.ProvedBy, g.Name)
+			}
+		}
+	}
+	return r
+}
+
+// tell prints what came of it: the draft, what proved it, what it cost, where the report lies.
+func (s *stage) tell(rec evidence.Record) error {
+	r := s.result(rec)
+	if s.opts.json {
+		enc := json.NewEncoder(s.env.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	body := ""
+	for _, p := range s.hub.Pulls() {
+		if p.Number == r.PullRequest {
+			body = p.Body
+			if err := os.WriteFile(filepath.Join(s.out, "pull-request.md"), []byte(body), 0o644); err != nil {
+				return fmt.Errorf("keep the pull request's text: %w", err)
+			}
+		}
+	}
+	v := s.view
+	v.say("")
+	if r.PullRequest == 0 {
+		v.say("%s  %s", v.paint(red, rec.Terminal), rec.Reason)
+		v.say("next         %s", rec.Next)
+	} else {
+		v.say("%s %s", v.paint(green, fmt.Sprintf("Draft pull request #%d", r.PullRequest)), r.URL)
+		v.say("proved by    %s, in a pristine checkout of %s", oneOf(r.ProvedBy), short(r.Commit))
+	}
+	v.say("cost         %s in %s over %s", rec.Totals.CostUSD, plural(int64(r.Calls), "model call"), plural(int64(r.Ticks), "tick"))
+	v.say("report       %s", r.Report)
+	v.say("record       %s", r.Record)
+	if body != "" {
+		v.say("its text     %s", filepath.Join(s.out, "pull-request.md"))
+		v.say("its commits  git -C %s log %s", r.Repository, r.Branch)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/meter"
+)
+
+// lastWords bounds everything a run still does after its end or a cancel.
+const lastWords = 6 * time.Second
+
+// finish tells the end everywhere it is looked for, whatever went before: record, report, status comment, labels,
+// checkpoint, lease. Trouble here is noted and ends nothing.
+func (s *session) finish(ctx context.Context, err error) {
+	if err != nil {
+		e := terminalOf(ctx, err)
+		s.rec.Finish(e.terminal, s.red.String(e.reason), e.next)
+	}
+	last, done := until(ctx, lastWords)
+	defer done()
+	s.settle()
+	s.emit(evidence.Ended, 0, slog.String(evidence.KeyTerminal, s.rec.Terminal), slog.Int(evidence.KeyExitCode, s.rec.ExitCode),
+		slog.String(evidence.KeyReason, s.rec.Reason), slog.String(evidence.KeyNext, s.rec.Next))
+	s.tellForge(last)
+	s.writeReport()
+	s.emit(evidence.RunEnded, 0)
+	if err := s.events.Close(); err != nil {
+		s.say("the event log is not whole: " + err.Error())
+	}
+	s.release(last)
+}
+
+// settle makes the record's totals those of its calls.
+func (s *session) settle() {
+	s.rec.Ended = s.env.Now().UTC()
+	s.rec.Calls = nil
+	if s.meter != nil {
+		for _, c := range s.meter.Calls() {
+			s.rec.Calls = append(s.rec.Calls, callOf(c))
+			s.tick(c.Tick)
+		}
+	}
+	s.rec.Settle(s.before)
+}
+
+func callOf(c meter.Call) evidence.Call {
+	return evidence.Call{
+		Tick: c.Tick, Purpose: c.Purpose, Model: c.Model, Status: c.Status, Input: c.Input, Output: c.Output,
+		CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, CostUSD: c.CostUSD, Priced: c.Priced, Millis: c.Millis,
+	}
+}
+
+// tellForge writes the final word where the requester looks.
+func (s *session) tellForge(ctx context.Context) {
+	if s.req.dryRun || s.req.forge == nil {
+		return
+	}
+	s.move(ctx, outcome(s.rec))
+	if err := s.status.finish(ctx, s.rec); err != nil {
+		s.note("the status comment could not be brought up to date: " + err.Error())
+	}
+}
+
+func (s *session) writeReport() {
+	rec, err := evidence.Write(s.req.reports, s.rec, s.red)
+	if err != nil {
+		s.say("record: " + err.Error())
+	}
+	s.rec = rec
+	if err := evidence.WriteReport(s.req.reports, rec); err != nil {
+		s.say("report: " + err.Error())
+	}
+}
+
+// release ends the processes and gives the lease back; the run's directory goes.
+func (s *session) release(ctx context.Context) {
+	if s.meter != nil {
+		_ = s.meter.Close(ctx)
+	}
+	if s.lease != nil {
+		if err := s.lease.Release(ctx); err != nil && !errors.Is(err, git.ErrLeaseLost) {
+			s.say("the issue's lease could not be given back; it ends by itself in " + leaseTime.String() + ": " + err.Error())
+		}
+	}
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.dir != "" {
+		if err := git.RemoveAll(s.dir); err != nil {
+			s.say("the run's directory could not be removed: " + err.Error())
+		}
+	}
+}
+
+func (s *session) say(text string) {
+	if s.req.speak != nil {
+		s.req.speak(s.red.String(text))
+	}
+}

@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/prompt"
+	"github.com/proctor-ci/proctor/internal/trigger"
+)
+
+// goal is what the agent is asked to do: visible text only.
+type goal struct {
+	title, body string
+}
+
+// intake reads the trigger, asks the forge again whatever the event said, and decides whether this
+// run may be.
+func (s *session) intake(ctx context.Context) error {
+	t, err := s.req.parse(s.cfg)
+	if err != nil {
+		var ignored *trigger.Ignored
+		if errors.As(err, &ignored) {
+			return refused("this event asks for no run: "+ignored.Error(), "")
+		}
+		return usage(err)
+	}
+	s.trigger = t
+	s.labels = policy.Labels{Trigger: s.cfg.Trigger.Label}
+	s.rec.Trigger = evidence.Trigger{
+		Forge: string(t.Forge), Kind: string(t.Kind), Event: t.Event, Delivery: t.Delivery, Repo: t.Repo.FullName(),
+		Issue: t.Issue.Number, Actor: t.Actor.Login, ActorID: t.Actor.ID, Snapshot: t.Snapshot,
+	}
+	if s.req.forge == nil {
+		return s.localGoal()
+	}
+	return s.authorise(ctx)
+}
+
+// localGoal takes a goal from a person at this machine; there is nobody else to ask.
+func (s *session) localGoal() error {
+	if s.trigger.Goal == "" {
+		return usage(errors.New("there is neither an issue nor a goal. Next: proctor run --goal \"what to do\""))
+	}
+	s.setGoal("", s.trigger.Goal)
+	return nil
+}
+
+// authorise asks the forge for everything the decision rests on; what the event or the webhook said is not
+// trusted for any of it.
+func (s *session) authorise(ctx context.Context) error {
+	repo, err := s.req.forge.Repository(ctx)
+	if err != nil {
+		return err
+	}
+	s.trigger.Repo = trigger.Repo{Owner: repo.Owner, Name: repo.Name, ID: repo.ID, DefaultBranch: repo.DefaultBranch, Archived: repo.Archived, Private: repo.Private}
+	s.rec.Trigger.Repo = s.trigger.Repo.FullName()
+	facts := policy.Facts{Archived: repo.Archived, Started: true}
+	if n := s.trigger.Issue.Number; n != 0 {
+		if err := s.readIssue(ctx, n, &facts); err != nil {
+			return err
+		}
+	}
+	if !s.req.local {
+		if facts.Role, err = s.req.forge.Role(ctx, s.trigger.Actor.Login); err != nil {
+			return fmt.Errorf("ask what %s may do: %w", s.trigger.Actor.Login, err)
+		}
+		s.rec.Trigger.Role = string(facts.Role)
+		if d := policy.Authorise(s.trigger, facts, s.rules(ctx)); !d.Allow {
+			return refused(d.Text, "")
+		}
+	}
+	if s.trigger.Issue.Number == 0 {
+		s.setGoal("", s.trigger.Goal)
+		return nil
+	}
+	s.rec.Trigger.Verified = true
+	s.setGoal(s.issue.Title, s.issue.Body)
+	return nil
+}
+
+// readIssue fetches the issue and, where a label asked, who added it last.
+func (s *session) readIssue(ctx context.Context, number int, facts *policy.Facts) error {
+	issue, err := s.req.forge.Issue(ctx, number)
+	if errors.Is(err, forge.ErrNotFound) {
+		return refused(fmt.Sprintf("there is no issue %d in %s, or the token cannot see it", number, s.trigger.Repo.FullName()), "check the number and the token's permission on issues")
+	}
+	if err != nil {
+		return err
+	}
+	s.issue, facts.Issue = &issue, &issue
+	s.rec.Trigger.IssueURL = issue.URL
+	if s.rec.Trigger.Snapshot = s.trigger.Approved(); s.rec.Trigger.Snapshot == "" {
+		s.rec.Trigger.Snapshot = trigger.SnapshotOf(issue.Title, issue.Body)
+	}
+	if s.trigger.Kind != trigger.KindLabel && s.trigger.Asked == (trigger.Asked{}) {
+		return nil
+	}
+	label, err := s.req.forge.LabelEvent(ctx, number, s.cfg.Trigger.Label)
+	if errors.Is(err, forge.ErrNotFound) {
+		return refused(fmt.Sprintf("issue %d does not carry the label %q", number, s.cfg.Trigger.Label), "add the label to ask for a run")
+	}
+	if err != nil {
+		return err
+	}
+	facts.LabelEvent = &label
+	if s.trigger.Kind == trigger.KindDispatch && s.trigger.Actor.ID == 0 {
+		// A dispatch is made by the webhook's own account: who asked is who added the label.
+		s.trigger.Actor = trigger.Actor{Login: label.Actor.Login, ID: label.Actor.ID, Bot: label.Actor.Bot}
+		s.rec.Trigger.Actor, s.rec.Trigger.ActorID = label.Actor.Login, label.Actor.ID
+	}
+	return nil
+}
+
+func (s *session) rules(ctx context.Context) policy.Rules {
+	r := policy.Rules{Label: s.cfg.Trigger.Label, Bots: s.cfg.Trigger.Bots, MaxOpen: s.cfg.Trigger.MaxOpen}
+	for _, role := range s.cfg.Trigger.Roles {
+		r.Roles = append(r.Roles, forge.Role(role))
+	}
+	if self, err := s.req.forge.Self(ctx); err == nil {
+		r.Self = trigger.Actor{Login: self.Login, ID: self.ID, Bot: self.Bot}
+	}
+	return r
+}
+
+// setGoal keeps what a reader of the forge saw, and lists what they did not.
+func (s *session) setGoal(title, body string) {
+	var hidden []prompt.Removal
+	s.goal.title, hidden = prompt.VisibleTitle(title)
+	s.removed("title", hidden)
+	s.goal.body, hidden = prompt.Visible(body)
+	s.removed("body", hidden)
+	if title != "" {
+		s.rec.Trigger.Title = prompt.Inline(s.goal.title, 300)
+	} else {
+		s.rec.Trigger.Goal = prompt.Inline(s.goal.body, 300)
+	}
+	if s.rec.Trigger.Snapshot == "" {
+		s.rec.Trigger.Snapshot = trigger.SnapshotOf(title, body)
+	}
+}
+
+func (s *session) removed(where string, hidden []prompt.Removal) {
+	for _, h := range hidden {
+		s.rec.Removed = append(s.rec.Removed, evidence.Removal{Kind: h.Kind, Count: h.Count, Where: where})
+	}
+}
+
+// command says what a comment or a dispatch asked for; a run by default.
+func (s *session) command() string {
+	if s.trigger.Command == nil {
+		return "run"
+	}
+	return s.trigger.Command.Name
+}

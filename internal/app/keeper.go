@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/money"
+)
+
+// tick is the record's tick of that number, made at its first mention.
+func (s *session) tick(n int) *evidence.Tick {
+	for i := range s.rec.Ticks {
+		if s.rec.Ticks[i].N == n {
+			return &s.rec.Ticks[i]
+		}
+	}
+	s.rec.Ticks = append(s.rec.Ticks, evidence.Tick{N: n, Started: s.env.Now().UTC()})
+	return &s.rec.Ticks[len(s.rec.Ticks)-1]
+}
+
+// now is the tick in flight; a resumed proof without a new tick belongs to the one it proves.
+func (s *session) now() int {
+	if len(s.rec.Ticks) == 0 {
+		s.tick(max(s.saved.State.Tick, 1))
+	}
+	return s.rec.Ticks[len(s.rec.Ticks)-1].N
+}
+
+// Spent is what this process has spent so far.
+func (s *session) Spent() money.USD {
+	if s.meter == nil {
+		return 0
+	}
+	return s.meter.Spent()
+}
+
+// Keep closes a tick in the record and saves the state beside its commit.
+func (s *session) Keep(ctx context.Context, st loop.State) error {
+	if s.unwiped != nil {
+		return fmt.Errorf("a proof could not be removed, so its sealed files could be read: %w", s.unwiped)
+	}
+	if st.End == nil && len(s.rec.Ticks) > 0 {
+		s.closeTick(st)
+	}
+	s.saved.State = st
+	return s.save(ctx)
+}
+
+func (s *session) closeTick(st loop.State) {
+	t := s.tick(st.Tick)
+	t.Millis = s.env.Now().Sub(t.Started).Milliseconds()
+	t.Verdict = verdictOf(t)
+	for _, p := range st.Pending {
+		t.Verdict = string(p.Terminal)
+	}
+	spent := money.USD(0)
+	for _, c := range s.meter.Calls() {
+		if c.Tick == t.N {
+			spent = spent.Add(c.CostUSD)
+		}
+	}
+	s.emit(evidence.TickEnded, t.N, slog.String(evidence.KeyVerdict, t.Verdict), evidence.Cost(evidence.KeyCost, spent), slog.Int64(evidence.KeyMillis, t.Millis))
+}
+
+// verdictOf is one word for how far the tick came.
+func verdictOf(t *evidence.Tick) string {
+	for _, g := range t.Proof {
+		if g.Status != "passed" {
+			return g.Name + "_failed"
+		}
+	}
+	switch {
+	case len(t.Proof) > 0:
+		return "proved"
+	case t.Review != nil && !t.Review.Approved:
+		return "rejected"
+	}
+	for _, g := range t.Gates {
+		if g.Status != "passed" {
+			return g.Name + "_" + g.Status
+		}
+	}
+	for _, f := range t.Guard {
+		if f.Level != "flag" {
+			return f.Rule
+		}
+	}
+	if len(t.Gates) == 0 {
+		return "no_change"
+	}
+	return "unproved"
+}
+
+// save pushes the checkpoint by compare-and-swap. Losing the race means that another run has the issue; a forge
+// that cannot be reached is told, and the next save tries again.
+func (s *session) save(ctx context.Context) error {
+	if s.req.forge == nil || s.req.dryRun {
+		return nil
+	}
+	c := s.saved
+	c.Runs = append(append([]string{}, s.rec.Resumed...), s.id)
+	c.Base, c.Goal = s.rec.Base.ID, s.rec.Trigger.Snapshot
+	blob, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode the checkpoint: %w", err)
+	}
+	id, err := s.store.SaveState(ctx, s.remote, s.stateRef(), git.ID(c.State.Good.ID), blob, s.saved.expect)
+	var remote *git.RemoteError
+	switch {
+	case errors.As(err, &remote) && remote.Kind == git.Rejected:
+		return fmt.Errorf("save the checkpoint: another run has changed %s: %w", s.stateRef(), err)
+	case err != nil:
+		s.note("the checkpoint could not be pushed, so a lost machine would lose this tick: " + err.Error())
+		return nil
+	}
+	s.saved.expect = id
+	s.rec.Kept = s.stateRef()
+	s.emit(evidence.Checkpoint, c.State.Tick, slog.String(evidence.KeyRef, s.stateRef()), slog.String(evidence.KeyCommit, c.State.Good.ID))
+	return nil
+}

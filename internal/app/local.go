@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/trigger"
+)
+
+// localOptions are the flags of `proctor run`.
+type localOptions struct {
+	issue               int
+	goal, repo, reports string
+	agent, model, cost  string
+	ticks               int
+	duration            time.Duration
+	dryRun              bool
+}
+
+func runCommand(env Env, code *int) *cobra.Command {
+	var o localOptions
+	c := &cobra.Command{
+		Use:   "run (--issue N | --goal TEXT)",
+		Short: "Work on an issue or a goal from this checkout",
+		Long: `Run takes the same path as a CI job: gates and policy come from the commit that is checked out, the agent works in
+a directory of its own, and what is pushed was proved in a pristine checkout. Uncommitted changes play no part.
+
+With --issue it needs GITHUB_TOKEN (or GH_TOKEN) and opens a draft pull request. With --goal nothing leaves this machine:
+a proved commit becomes the local branch proctor/goal-….`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			req, err := localRequest(env, o)
+			if err != nil {
+				return err
+			}
+			view := newAccount(env.Stdout, env.Terminal, env.Now)
+			req.watch, req.speak = view.Event, func(s string) { view.say("%s", s) }
+			stop := spinning(view)
+			rec := run(cmd.Context(), env, req)
+			stop()
+			fmt.Fprint(env.Stdout, "\n", evidence.Plain(rec, req.reports))
+			*code = rec.ExitCode
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.issue, "issue", 0, "number of the issue")
+	f.StringVar(&o.goal, "goal", "", "what to do, in words, without an issue")
+	f.StringVar(&o.repo, "repo", "", "owner/name on GitHub (default: from the remote origin)")
+	f.StringVar(&o.reports, "report", "", "directory of the record and the report (default: below the user's state directory)")
+	f.StringVar(&o.agent, "agent", "", "agent instead of the configured one")
+	f.StringVar(&o.model, "model", "", "model instead of the configured one")
+	f.StringVar(&o.cost, "max-cost", "", "lower ceiling in dollars")
+	f.IntVar(&o.ticks, "max-ticks", 0, "lower ceiling for ticks")
+	f.DurationVar(&o.duration, "max-duration", 0, "lower ceiling for time")
+	f.BoolVar(&o.dryRun, "dry-run", false, "check everything up to the first paid call; spend and push nothing")
+	return c
+}
+
+// spinning moves the last line of a live account until the returned function is called.
+func spinning(a *account) func() {
+	t := time.NewTicker(100 * time.Millisecond)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); a.Spin(t.C, stop) }()
+	return func() { t.Stop(); close(stop); <-done }
+}
+
+func localRequest(env Env, o localOptions) (request, error) {
+	if (o.issue == 0) == (strings.TrimSpace(o.goal) == "") {
+		return request{}, errors.New("say what to work on: either --issue N or --goal \"what to do\"")
+	}
+	top, err := checkoutOf(env.Dir)
+	if err != nil {
+		return request{}, err
+	}
+	token := first(env.Getenv("GITHUB_TOKEN"), env.Getenv("GH_TOKEN"))
+	key := modelKey(env.Getenv("ANTHROPIC_API_KEY"), env.Getenv("CLAUDE_CODE_OAUTH_TOKEN"))
+	req := request{
+		checkout: top, scratch: os.TempDir(), reports: o.reports, toolPath: env.Getenv("PATH"), home: env.Getenv("HOME"), dryRun: o.dryRun, local: true,
+		key: key, modelAt: first(env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), secrets: held(env, token, key.Value),
+		override: config.Override{From: "flag", Operator: true, Agent: o.agent, Model: o.model, MaxTicks: o.ticks, MaxDuration: o.duration},
+	}
+	if o.cost != "" {
+		if req.override.MaxCost, err = money.Parse(o.cost); err != nil {
+			return request{}, fmt.Errorf("flag --max-cost: %w", err)
+		}
+	}
+	if req.reports == "" {
+		req.reports = filepath.Join(stateDir(env), "runs", env.Now().UTC().Format("20060102-150405"))
+	}
+	actor := trigger.Actor{Login: first(env.Getenv("USER"), "you")}
+	if o.issue == 0 {
+		req.parse = func(config.Config) (trigger.Trigger, error) { return trigger.FromGoal(o.goal, actor) }
+		return req, nil
+	}
+	return forIssue(env, req, o, token, actor)
+}
+
+func forIssue(env Env, req request, o localOptions, token string, actor trigger.Actor) (request, error) {
+	if token == "" {
+		return req, errors.New("--issue needs a token for GitHub. Next: export GITHUB_TOKEN=$(gh auth token), or use --goal to stay on this machine")
+	}
+	full := o.repo
+	if full == "" {
+		var err error
+		if full, err = originOf(req.checkout); err != nil {
+			return req, err
+		}
+	}
+	owner, name, ok := cutLast(full)
+	if !ok {
+		return req, fmt.Errorf("--repo %q: want owner/name", full)
+	}
+	f, err := github.New(github.Config{BaseURL: env.Getenv("GITHUB_API_URL"), ServerURL: env.Getenv("GITHUB_SERVER_URL"), Owner: owner, Repo: name, Token: token, Now: env.Now, Sleep: env.Sleep})
+	if err != nil {
+		return req, err
+	}
+	req.forge = f
+	req.parse = func(config.Config) (trigger.Trigger, error) {
+		return trigger.FromIssue(trigger.GitHub, trigger.Repo{Owner: owner, Name: name}, o.issue, actor)
+	}
+	return req, nil
+}
+
+// checkoutOf is the work tree that holds dir, found without asking git: its configuration is not ours to run.
+func checkoutOf(dir string) (string, error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", fmt.Errorf("%s is not in a git work tree. Next: cd into the repository to work on", dir)
+		}
+	}
+}
+
+// originOf reads "owner/name" from the address of the remote origin. Only the text of .git/config is looked at.
+func originOf(top string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(top, ".git", "config"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read .git/config: %w. Next: give --repo owner/name", err)
+	}
+	in := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			in = line == `[remote "origin"]`
+			continue
+		}
+		if k, v, ok := strings.Cut(line, "="); in && ok && strings.TrimSpace(k) == "url" {
+			return repoOf(strings.TrimSpace(v))
+		}
+	}
+	return "", errors.New("this checkout has no remote origin. Next: give --repo owner/name")
+}
+
+// repoOf takes "owner/name" out of https://host/owner/name.git or git@host:owner/name.git.
+func repoOf(address string) (string, error) {
+	path := ""
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		path = u.Path
+	} else if _, after, ok := strings.Cut(address, ":"); ok {
+		path = after
+	}
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	if strings.Count(path, "/") != 1 {
+		return "", errors.New("the remote origin is no repository on GitHub. Next: give --repo owner/name")
+	}
+	return path, nil
+}
+
+func stateDir(env Env) string {
+	if d := env.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "proctor")
+	}
+	if h := env.Getenv("HOME"); h != "" {
+		return filepath.Join(h, ".local", "state", "proctor")
+	}
+	return filepath.Join(os.TempDir(), "proctor")
+}
+
+// keepLocally makes the proved commit a branch of the checkout, where there is no forge to push to.
+func (s *session) keepLocally(ctx context.Context) error {
+	branch := s.branchName()
+	if err := s.store.Export(ctx, s.req.checkout, branch, s.proved); err != nil {
+		return &ended{terminal: evidence.PublishFailed, reason: "the proved commit could not be kept as a branch: " + err.Error(), err: err}
+	}
+	s.rec.Branch = branch
+	s.note("the proved commit is the local branch " + branch)
+	return nil
+}

@@ -1,0 +1,262 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/gate"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/guard"
+	"github.com/proctor-ci/proctor/internal/guard/secrets"
+	"github.com/proctor-ci/proctor/internal/judge"
+	"github.com/proctor-ci/proctor/internal/meter"
+	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// prepare makes everything the loop works with, so that whatever is missing shows before the first
+// paid call.
+func (s *session) prepare(ctx context.Context) error {
+	if err := s.confine(ctx); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{s.openMeter, s.chooseAgent, s.makeGuard, s.makeTrees} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	s.announce(ctx)
+	return nil
+}
+
+// confine finds out what this machine enforces. Under strict a gap ends the run here.
+func (s *session) confine(ctx context.Context) error {
+	box, err := sandbox.New(sandbox.Config{Mode: sandbox.Mode(s.cfg.Sandbox.Mode), Exe: s.env.Exe, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.box = box
+	lines, err := box.Probe(ctx)
+	for _, l := range lines {
+		s.rec.Confinement = append(s.rec.Confinement, evidence.Enforced{Name: l.Name, Active: l.Active, Detail: l.Detail})
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if !l.Active && s.cfg.Sandbox.Mode != string(sandbox.Off) {
+			s.note("not enforced here: " + l.Name + " (" + l.Detail + ")")
+		}
+	}
+	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports)
+	s.gates = &gate.Runner{Box: s.box}
+	return nil
+}
+
+// ceiling is what this run may still spend and which limit that is.
+func (s *session) ceiling(earlier money.USD) (limit money.USD, name string) {
+	limit, name = s.cfg.Stops.MaxCost, "stops.max_cost_usd"
+	if left := s.cfg.Budget.PerIssue - earlier; left < limit {
+		limit, name = max(left, 0), "budget.per_issue_usd"
+	}
+	return limit, name
+}
+
+// openMeter starts the proxy that holds the model key, where a model is used at all.
+func (s *session) openMeter(ctx context.Context) error {
+	if s.req.key.Value == "" && (needsModel(s.cfg.Agent.Name) || s.cfg.Review.Enabled) && !s.req.dryRun {
+		return usage(fmt.Errorf("agent %q and the reviewer need a model and there is no key. Next: set the input anthropic-api-key (or claude-code-oauth-token), as a secret", s.cfg.Agent.Name))
+	}
+	st := s.begun0()
+	limit, _ := s.ceiling(st.IssueBefore)
+	prices := meter.Embedded()
+	for _, p := range s.cfg.Budget.Price {
+		prices = prices.With(meter.Price{
+			Model: p.Model, Source: "configuration", Date: s.env.Now().UTC().Format("2006-01-02"),
+			Rates: meter.Rates{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite5m: p.CacheWrite, CacheWrite1h: p.CacheWrite},
+		})
+	}
+	m, err := meter.Start(ctx, meter.Config{
+		Upstream: s.req.modelAt, Key: s.req.key, Prices: prices, AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
+		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,
+	})
+	if err != nil {
+		return usage(err)
+	}
+	s.meter = m
+	return nil
+}
+
+// chooseAgent makes the adapter and asks it whether it could start.
+func (s *session) chooseAgent(ctx context.Context) error {
+	opts := agent.Options{
+		Runner: s.box, Sandbox: sandbox.Policy{Mode: sandbox.Mode(s.cfg.Sandbox.Mode), ReadOnly: s.toolDirs},
+		Path: s.programDirs(), Rand: s.env.Random, Log: s.log,
+	}
+	switch s.cfg.Agent.Name {
+	case "command":
+		opts.Command = s.cfg.Agent.Args
+	case "script":
+		plan, err := s.plan(ctx)
+		if err != nil {
+			return err
+		}
+		opts.Plan = plan
+	}
+	a, err := agent.New(s.cfg.Agent.Name, opts)
+	if err != nil {
+		return usage(fmt.Errorf("%s: %w", s.configName(), err))
+	}
+	if err := a.Check(ctx); err != nil {
+		return &ended{terminal: evidence.AgentUnavailable, reason: err.Error(), err: err}
+	}
+	s.coder = a
+	s.rec.Agent = evidence.AgentRef{Name: a.Name(), Model: s.cfg.Agent.Model}
+	if needsModel(s.cfg.Agent.Name) && s.cfg.Agent.Model != "" {
+		if err := s.meter.Check(s.cfg.Agent.Model); err != nil {
+			return usage(err)
+		}
+	}
+	if s.cfg.Review.Enabled && !s.req.dryRun {
+		if err := s.meter.Check(s.cfg.Review.Model); err != nil {
+			return usage(fmt.Errorf("review.model: %w", err))
+		}
+		at := s.meter.Endpoint()
+		s.judge = &judge.Judge{Model: judge.Anthropic{Client: &http.Client{Timeout: reviewTimeout}, BaseURL: at.BaseURL, Nonce: at.Nonce, Model: s.cfg.Review.Model}, Rand: s.env.Random}
+	}
+	return nil
+}
+
+// reviewTimeout bounds one question to the reviewer.
+const reviewTimeout = 5 * time.Minute
+
+// needsModel says which agents speak to a model API through the meter.
+func needsModel(name string) bool { return name == "claude-code" }
+
+// plan reads the script agent's plan, from the base commit like everything that steers a run.
+func (s *session) plan(ctx context.Context) ([]byte, error) {
+	if len(s.cfg.Agent.Args) != 1 {
+		return nil, usage(fmt.Errorf("%s: agent.args: the script agent wants one argument, the path of its plan in the repository", s.configName()))
+	}
+	b, err := s.store.ReadFile(ctx, s.store.Base(), s.cfg.Agent.Args[0], maxRead)
+	if err != nil {
+		return nil, usage(fmt.Errorf("%s: agent.args: read the plan at the base commit: %w", s.configName(), err))
+	}
+	return b, nil
+}
+
+// programDirs are the absolute directories of the job's PATH, without those that the repository or an agent can
+// write to.
+func (s *session) programDirs() []string {
+	var out []string
+	for _, d := range filepath.SplitList(s.req.toolPath) {
+		if filepath.IsAbs(d) && !within(d, s.req.checkout) && !within(d, s.dir) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// makeGuard compiles the patch policy of the base commit.
+func (s *session) makeGuard(context.Context) error {
+	p := s.cfg.Policy
+	var errs []error
+	compile := func(key string, patterns []string, fold bool) guard.Globs {
+		if len(patterns) == 0 {
+			return nil
+		}
+		g, err := policy.Compile(patterns, fold)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", s.configName(), key, err))
+		}
+		return g
+	}
+	always, _, err := policy.ProtectedGlobs(nil)
+	if err != nil {
+		return err
+	}
+	rules := guard.Rules{
+		Always:    always,
+		Protected: compile("policy.protected", append(s.steering(), p.Protected...), true),
+		Sealed:    compile("gates.acceptance.sealed", s.cfg.Gates.Acceptance.Sealed, true),
+		Allow:     compile("policy.allow", p.Allow, false),
+		Deny:      compile("policy.deny", p.Deny, true),
+		HighRisk:  compile("policy.high_risk", p.HighRisk, true),
+		MaxFiles:  p.Max.Files, MaxLines: p.Max.Lines, MaxFileBytes: p.Max.FileBytes,
+		Secrets: p.Secrets, TestTampering: p.TestTampering,
+	}
+	for i, v := range s.req.secrets {
+		rules.Known = append(rules.Known, secrets.Known{Name: fmt.Sprintf("secret %d of this job", i+1), Value: v})
+	}
+	if len(errs) > 0 {
+		return usage(errors.Join(errs...))
+	}
+	s.guard, err = guard.New(rules)
+	return err
+}
+
+// steering are the files that the configuration itself makes part of the exam: the rubric, the anchors, and the
+// plan of a scripted agent.
+func (s *session) steering() []string {
+	var out []string
+	out = append(out, s.cfg.Review.Criteria...)
+	out = append(out, s.cfg.Prompt.Anchors...)
+	if s.cfg.Agent.Name == "script" {
+		out = append(out, s.cfg.Agent.Args...)
+	}
+	return out
+}
+
+// makeTrees makes the agent's directory and the gates', both without the sealed files.
+func (s *session) makeTrees(ctx context.Context) error {
+	sealed, err := s.sealed()
+	if err != nil {
+		return usage(err)
+	}
+	var opts []git.WorktreeOption
+	if id, other := s.box.User(); other {
+		opts = append(opts, git.OwnedBy(git.Owner{UID: id.UID, GID: id.GID}))
+	}
+	if s.agentTree, err = s.store.NewAgent(ctx, s.place("agent"), sealed, opts...); err != nil {
+		return err
+	}
+	if s.gateTree, err = s.store.NewGate(ctx, s.place("gate"), sealed, opts...); err != nil {
+		return err
+	}
+	s.agentHome, s.agentTmp = s.place("agent-home"), s.place("agent-tmp")
+	dirs := []string{s.agentTree.Dir(), s.agentHome, s.agentTmp, s.gateTree.Dir(), s.place("gate-home"), s.place("gate-tmp")}
+	for _, d := range dirs {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return fmt.Errorf("make %s: %w", filepath.Base(d), err)
+		}
+	}
+	return s.box.Own(dirs...)
+}
+
+func (s *session) place(name string) string { return filepath.Join(s.dir, name) }
+
+// sealed says which paths the agent never sees; nil when nothing is held out.
+func (s *session) sealed() (func(string) bool, error) {
+	patterns := s.cfg.Gates.Acceptance.Sealed
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	globs, err := policy.Compile(patterns, true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: gates.acceptance.sealed: %w", s.configName(), err)
+	}
+	return func(path string) bool { _, ok := globs.Match(path); return ok }, nil
+}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/publish"
+)
+
+func (s *session) branchName() string {
+	number := strconv.Itoa(s.trigger.Issue.Number)
+	if s.trigger.Issue.Number == 0 {
+		number = s.key()
+	}
+	return strings.ReplaceAll(s.cfg.Publish.Branch, "{number}", number)
+}
+
+func (s *session) baseBranch() string {
+	if s.cfg.Publish.Base != "" {
+		return s.cfg.Publish.Base
+	}
+	return s.trigger.Repo.DefaultBranch
+}
+
+// Push makes the branch point at the commit, only over what the run saw there.
+func (s *session) Push(ctx context.Context, branch, commit, expect string) error {
+	r := s.remote
+	r.Branch = branch
+	return s.store.Push(ctx, r, []git.RefUpdate{{Name: "refs/heads/" + branch, New: git.ID(commit), Expect: git.ID(expect)}})
+}
+
+// publish pushes the proved commit and opens the draft.
+func (s *session) publish(ctx context.Context) error {
+	if s.rec.Terminal != evidence.Done || s.req.dryRun {
+		return nil
+	}
+	if s.proved == "" {
+		return errors.New("the loop ended done without a proved commit")
+	}
+	tree, err := s.store.Tree(ctx, s.proved)
+	if err != nil {
+		return fmt.Errorf("read the proved commit: %w", err)
+	}
+	s.rec.Head = &evidence.Commit{ID: string(s.proved), Tree: string(tree)}
+	if s.req.forge == nil {
+		return s.keepLocally(ctx)
+	}
+	s.settle()
+	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
+	out, err := p.Publish(ctx, publish.Request{
+		Record: s.rec, Target: s.target, Base: s.baseBranch(),
+		Reviewers: s.cfg.Publish.Reviewers, Assignees: s.cfg.Publish.Assignees, Labels: s.cfg.Publish.Labels,
+	})
+	if out.Branch != "" {
+		s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
+	}
+	for _, n := range out.Notes {
+		s.note(n)
+	}
+	var failed *publish.Failure
+	if errors.As(err, &failed) {
+		failed.Settle(&s.rec)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	published := out.Published
+	s.rec.Published = &published
+	s.emit(evidence.PublishedPR, 0, slog.String(evidence.KeyBranch, published.Branch), slog.String(evidence.KeyCommit, published.Commit), slog.Int(evidence.KeyNumber, published.Number),
+		slog.String(evidence.KeyURL, published.URL), slog.Bool(evidence.KeyDraft, published.Draft), slog.Bool(evidence.KeyUpdated, published.Updated))
+	if err := s.save(ctx); err != nil {
+		s.note("the checkpoint does not know of the push: " + err.Error())
+	}
+	return nil
+}
+
+// outcome is the label event of a terminal.
+func outcome(r evidence.Record) policy.Event {
+	switch {
+	case r.Terminal == evidence.Done && r.Published != nil:
+		return policy.EventPublished
+	case r.Terminal == evidence.Refused:
+		return policy.EventRefused
+	case r.ExitCode == 1, r.ExitCode == 5, r.ExitCode == 6, r.ExitCode == 130:
+		return policy.EventFailed
+	}
+	return policy.EventNeedsHuman
+}

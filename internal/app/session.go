@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/gate"
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/guard"
+	"github.com/proctor-ci/proctor/internal/judge"
+	"github.com/proctor-ci/proctor/internal/meter"
+	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/publish"
+	"github.com/proctor-ci/proctor/internal/sandbox"
+	"github.com/proctor-ci/proctor/internal/trigger"
+)
+
+// session is one run on one machine. Its stations fill it in order: intake, prepare, loop, publish.
+type session struct {
+	env Env
+	req request
+	log *slog.Logger
+
+	id     string
+	dir    string // workspaces
+	red    *evidence.Redactor
+	events *evidence.Events
+	rec    evidence.Record
+	status *statusKeeper
+
+	git     *git.Git
+	store   *git.Store
+	remote  git.Remote
+	cfg     config.Config
+	cfgPath string
+
+	trigger trigger.Trigger
+	issue   *forge.Issue
+	goal    goal
+	labels  policy.Labels
+
+	box       *sandbox.Box
+	toolDirs  []string
+	gates     *gate.Runner
+	agentTree *git.Worktree
+	gateTree  *git.Worktree
+	agentHome string
+	agentTmp  string
+	coder     agent.Agent
+	meter     *meter.Meter
+	guard     *guard.Guard
+	judge     *judge.Judge
+
+	saved  checkpoint
+	lease  *git.Lease
+	target publish.Target
+	proved git.ID // the commit that passed the proof; with history: squash not the last tick's
+
+	snap    git.Snapshot
+	verdict guard.Verdict
+	reviews []judge.Verdict
+	before  money.USD // what the issue had cost before this process
+	unwiped error     // a proof that could not be removed
+}
+
+// run is the one path. It always returns a finished record that lies on disk, whatever happened.
+func run(ctx context.Context, env Env, req request) evidence.Record {
+	s := &session{env: env, req: req, log: slog.New(slog.DiscardHandler)}
+	s.begin()
+	err := s.work(ctx)
+	s.finish(ctx, err)
+	return s.rec
+}
+
+// work is the stations up to the terminal. A nil error means that the record has its terminal.
+func (s *session) work(ctx context.Context) error {
+	for _, station := range []func(context.Context) error{s.open, s.intake, s.claim, s.prepare, s.loop, s.publish} {
+		if err := station(ctx); err != nil {
+			return err
+		}
+		if s.rec.Terminal != "" && s.rec.Terminal != evidence.Done {
+			return nil
+		}
+	}
+	return nil
+}
+
+// begin sets up what even a run that fails at once leaves behind.
+func (s *session) begin() {
+	var b [4]byte
+	s.env.random(b[:])
+	now := s.env.Now().UTC()
+	s.id = now.Format("20060102-150405-") + hex.EncodeToString(b[:])
+	s.red = evidence.NewRedactor(s.req.secrets...)
+	s.rec = evidence.Record{
+		Schema: evidence.SchemaVersion, Tool: evidence.Tool{Version: version, Commit: commit},
+		Run: s.id, RunURL: s.req.runURL, Started: now, DryRun: s.req.dryRun,
+	}
+	s.status = &statusKeeper{}
+	events, err := evidence.CreateEvents(s.req.reports, s.env.Now, s.red, s.heard)
+	if err != nil {
+		// A run without an event log still ends with a record or says why not.
+		s.note("no event log: " + err.Error())
+		return
+	}
+	s.events = events
+}
+
+// heard is told every event: the account, the status comment.
+func (s *session) heard(e evidence.Event) {
+	s.status.hear(e)
+	if s.req.watch != nil {
+		s.req.watch(e)
+	}
+}
+
+func (s *session) emit(kind evidence.Kind, tick int, attrs ...slog.Attr) {
+	s.events.Emit(kind, tick, attrs...)
+}
+
+// note puts one sentence into the record and the account: what was assumed or could not be done.
+func (s *session) note(text string) {
+	s.rec.Notes = append(s.rec.Notes, text)
+	s.emit(evidence.Note, 0, slog.String(evidence.KeyNote, text))
+}
+
+// open makes the run's directory and the object store, and reads the base commit's configuration.
+func (s *session) open(ctx context.Context) error {
+	dir, err := os.MkdirTemp(s.req.scratch, "proctor-")
+	if err != nil {
+		return fmt.Errorf("make the run's directory: %w. Next: free space or set RUNNER_TEMP to a directory that can be written", err)
+	}
+	s.dir = dir
+	g, err := git.New(git.Options{Now: s.env.Now, Path: s.req.toolPath, Network: networkVariables(s.env.Getenv)})
+	if err != nil {
+		return usage(err)
+	}
+	s.git = g
+	s.store, err = g.OpenStore(ctx, git.StoreOptions{Checkout: s.req.checkout, Dir: filepath.Join(dir, "store"), Base: s.req.base})
+	if err != nil {
+		return usage(err)
+	}
+	s.rec.Base = evidence.Commit{ID: string(s.store.Base()), Tree: string(s.store.BaseTree())}
+	return s.configure(ctx)
+}
+
+// networkVariables are the only ones that git's HTTP client may see.
+func networkVariables(getenv func(string) string) []string {
+	var out []string
+	for _, n := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"} {
+		if v := getenv(n); v != "" {
+			out = append(out, n+"="+v)
+		}
+	}
+	return out
+}
+
+// until is ctx with a time of its own, also after ctx was cancelled: for the last words of a run.
+func until(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d)
+}

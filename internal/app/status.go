@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/publish"
+)
+
+// statusKeeper keeps the status comment in step with the events, apart from the run: a slow forge must not
+// slow the loop.
+type statusKeeper struct {
+	mu       sync.Mutex
+	progress evidence.Progress
+	comment  *publish.Status
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+func (k *statusKeeper) hear(e evidence.Event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.progress.Apply(e)
+}
+
+// start begins to show the progress, now and every second; the comment itself limits how often it is edited.
+func (k *statusKeeper) start(c *publish.Status) {
+	ctx, stop := context.WithCancel(context.Background())
+	k.comment, k.stop, k.done = c, stop, make(chan struct{})
+	go func() {
+		defer close(k.done)
+		for {
+			k.mu.Lock()
+			p := k.progress
+			k.mu.Unlock()
+			// What cannot be shown now is shown at the next turn; the final word tells a lasting failure.
+			_ = c.Show(ctx, p)
+			if sleep(ctx, time.Second) != nil {
+				return
+			}
+		}
+	}()
+}
+
+// finish writes the final word.
+func (k *statusKeeper) finish(ctx context.Context, r evidence.Record) error {
+	if k.comment == nil {
+		return nil
+	}
+	k.stop()
+	<-k.done
+	return k.comment.Finish(ctx, r)
+}

@@ -1,0 +1,129 @@
+// Package demo owns the repository, the issue and the scripted agents that `proctor demo` plays with. It must
+// never hold a part of the product: everything else in a demo is the real thing.
+package demo
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/agent/agenttest"
+	"github.com/proctor-ci/proctor/templates"
+)
+
+//go:embed all:shop
+var shop embed.FS
+
+// The issue.
+const (
+	Title = "Totals are a cent short"
+	Body  = "`printf 'pen,1,0.29\\n' | bin/total` prints **0.28**. It should print 0.29.\n\n" +
+		"- [ ] Every total is rounded half up to the cent, after the discount\n" +
+		"- [ ] The examples in `tests/run.sh` still pass\n" +
+		"<!-- this comment is not visible on the forge, so the agent does not read it -->\n"
+)
+
+// Agents that the demo can play.
+const (
+	Script     = "script"
+	ClaudeCode = "claude-code"
+)
+
+// scriptLine is the configuration's line that another agent replaces.
+const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeout: 2m}"
+
+// Write lays the repository out in dir, with the workflow that `proctor init` writes.
+func Write(dir, agentName string) error {
+	files := map[string][]byte{".github/workflows/proctor.yml": templates.GitHubWorkflow}
+	err := fs.WalkDir(shop, "shop", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := shop.ReadFile(path)
+		files[strings.TrimPrefix(path, "shop/")] = b
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the embedded repository: %w", err)
+	}
+	switch agentName {
+	case Script:
+	case ClaudeCode:
+		config := files[".github/proctor.yml"]
+		if !bytes.Contains(config, []byte(scriptLine)) {
+			return fmt.Errorf("the demo's configuration lacks the line %q", scriptLine)
+		}
+		files[".github/proctor.yml"] = bytes.Replace(config, []byte(scriptLine), []byte("agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}"), 1)
+		delete(files, ".github/demo-agent.yml")
+	default:
+		return fmt.Errorf("the demo cannot play agent %q: it can play %s and %s", agentName, Script, ClaudeCode)
+	}
+	for path, b := range files {
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(b, []byte("#!")) {
+			mode = 0o755
+		}
+		to := filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, b, mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The two attempts: the first looks right and passes every visible test, the second is right.
+const (
+	planted = "int(sum * (100 - d))"
+	naive   = "int(sum * (100 - d) + 0.5)"
+)
+
+// Model is what a real agent hears in the demo: the same two attempts, as a model would make them.
+func Model() agenttest.Script {
+	return agenttest.Attempts(
+		agenttest.Turns(
+			agenttest.Turn{Text: "I will look at the script first.", Tools: []agenttest.Tool{agenttest.Read("bin/total")}},
+			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Edit("bin/total", planted, naive)}},
+			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Bash("sh tests/run.sh")}},
+			agenttest.Turn{Text: "Totals are rounded now and all tests pass."},
+		),
+		agenttest.Turns(
+			agenttest.Turn{Text: "The held-out tests fail, so adding a half is not enough: 0.35 has no exact binary form.", Tools: []agenttest.Tool{agenttest.Read("bin/total")}},
+			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Write("bin/total", exact())}},
+			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Bash("sh tests/run.sh")}},
+			agenttest.Turn{Text: "Totals are counted in whole cents now."},
+		),
+	)
+}
+
+// exact is the second attempt's file, the same that the scripted agent writes.
+func exact() string {
+	return `#!/bin/sh
+# total [-d PERCENT] < ITEMS
+#
+# ITEMS are lines of name,quantity,unit price (at most two decimals). Prints the order's total
+# after the discount, rounded half up to the cent.
+discount=0
+if [ "${1-}" = -d ]; then
+	discount=$2
+fi
+awk -F, -v d="$discount" '
+	# Whole cents: 0.35 has no exact binary form, 35 has.
+	function cents(price,  part) {
+		split(price, part, ".")
+		return part[1] * 100 + substr(part[2] "00", 1, 2)
+	}
+	{ sum += $2 * cents($3) }
+	END {
+		total = int((sum * (100 - d) + 50) / 100)
+		printf "%d.%02d\n", int(total / 100), total % 100
+	}
+'
+`
+}
