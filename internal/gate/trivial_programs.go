@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -191,128 +190,6 @@ func judgeProgram(name string, args []string) verdict {
 		return always("`%s -x test` leaves the tests out", name)
 	}
 	return verdict{}
-}
-
-// judgeGoTest knows patterns that no test's name can match, and runs that are no runs.
-func judgeGoTest(args []string) verdict {
-	value := func(name string) (string, bool) {
-		for i, a := range args {
-			a = "-" + strings.TrimLeft(a, "-")
-			if v, ok := strings.CutPrefix(a, "-"+name+"="); ok {
-				return v, true
-			}
-			if a == "-"+name && i+1 < len(args) {
-				return args[i+1], true
-			}
-		}
-		return "", false
-	}
-	if bench, ok := value("bench"); ok && bench != "" {
-		return verdict{} // benchmarks may fail, and -run ^$ is how one asks for them alone
-	}
-	if p, ok := value("run"); ok && p != unknown && matchesNoTest(p) {
-		return always("`go test -run %s` matches no test", p)
-	}
-	if p, ok := value("skip"); ok && (p == "." || p == ".*" || p == "Test" || p == "^Test") {
-		return always("`go test -skip %s` skips every test", p)
-	}
-	if n, ok := value("count"); ok && n == "0" {
-		return always("`go test -count 0` runs every test no time at all")
-	}
-	return verdict{}
-}
-
-// matchesNoTest says that a pattern can match no name that starts with Test, Example or Fuzz.
-func matchesNoTest(pattern string) bool {
-	top, _, _ := strings.Cut(pattern, "/")
-	if _, err := regexp.Compile(top); err != nil || strings.ContainsRune(top, '|') {
-		return false
-	}
-	if i := strings.LastIndexByte(top, '^'); i > 0 && top[i-1] != '[' && top[i-1] != '\\' && top[i-1] != '(' {
-		return true // text before the beginning
-	}
-	if i := strings.IndexByte(top, '$'); i >= 0 && i < len(top)-1 && top[i+1] != ')' && (i == 0 || top[i-1] != '\\') {
-		return true // text after the end
-	}
-	rest, anchored := strings.CutPrefix(top, "^")
-	if !anchored {
-		return false
-	}
-	if rest == "$" {
-		return true
-	}
-	letters := rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"))]
-	if after := rest[len(letters):]; after != "" && strings.ContainsAny(after[:1], "*?{") && letters != "" {
-		letters = letters[:len(letters)-1] // the last one is optional
-	}
-	for _, start := range []string{"Test", "Example", "Fuzz", "Benchmark"} {
-		if strings.HasPrefix(letters, start) || strings.HasPrefix(start, letters) {
-			return false
-		}
-	}
-	return true
-}
-
-func interpreter(name string) bool {
-	name = strings.TrimRight(name, "0123456789.")
-	return slices.Contains([]string{"python", "pypy", "node", "nodejs", "ruby", "perl", "php", "deno", "bun"}, name)
-}
-
-// judgeInterpreter judges code on the command line, and modules that are programs of their own.
-func judgeInterpreter(name string, args []string) (verdict, bool) {
-	for i, a := range args {
-		switch a {
-		case "-c", "-e", "-r", "--eval", "-p", "--print":
-			if i+1 < len(args) && doesNothing(args[i+1]) {
-				return always("`%s %s` runs code that does nothing", name, a), true
-			}
-			return verdict{}, true
-		case "-m":
-			if strings.HasPrefix(name, "py") && i+1 < len(args) {
-				return judgeArgv(words(args[i+1:])), true
-			}
-		case "-V", "--version", "-v":
-			if len(args) == 1 {
-				return always("`%s %s` only says what the program is", name, a), true
-			}
-		}
-		if !strings.HasPrefix(a, "-") {
-			return verdict{}, false
-		}
-	}
-	if len(args) == 0 {
-		return always("`%s` reads its program from an input that is empty", name), true
-	}
-	return verdict{}, false
-}
-
-func doesNothing(code string) bool {
-	if code == unknown {
-		return false
-	}
-	for _, part := range strings.FieldsFunc(code, func(r rune) bool { return r == ';' || r == '\n' }) {
-		part = strings.TrimSpace(part)
-		switch strings.ReplaceAll(part, " ", "") {
-		case "", "pass", "0", "1", "true", "True", "None", "exit", "exit0", "exit(0)", "exit()", "quit()", "sys.exit(0)", "sys.exit()", "process.exit(0)", "process.exit()", "importsys", "...":
-			continue
-		}
-		if !printsConstant(part) {
-			return false
-		}
-	}
-	return true
-}
-
-// printsConstant knows print("ok") and its kin.
-func printsConstant(code string) bool {
-	rest, ok := code, false
-	for _, p := range []string{"print", "console.log", "puts", "echo", "say"} {
-		if rest, ok = strings.CutPrefix(code, p); ok {
-			break
-		}
-	}
-	rest = strings.Trim(rest, " ()")
-	return ok && len(rest) >= 2 && (rest[0] == '"' || rest[0] == '\'') && strings.IndexByte(rest[1:], rest[0]) == len(rest)-2
 }
 
 func excludesTest(args []string) bool {

@@ -140,5 +140,5 @@ func syscallLine(err error) Enforced {
 	if err != nil {
 		return Enforced{Name: "syscalls", Detail: err.Error()}
 	}
-	return Enforced{Name: "syscalls", Active: true, Detail: "no_new_privs and seccomp: no tracing, mounts, namespaces, bpf, keys, io_uring or foreign system-call tables"}
+	return Enforced{Name: "syscalls", Active: true, Detail: "no_new_privs and seccomp: no tracing, mounts, namespaces, bpf, keys, System V IPC, io_uring or foreign system-call tables"}
 }

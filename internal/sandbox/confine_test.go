@@ -84,6 +84,8 @@ func TestConfinementTable(t *testing.T) {
 		{"make a namespace", fixed("unshare")},
 		{"make a user namespace", fixed("userns")},
 		{"use the kernel's keys", fixed("keyctl")},
+		{"leave shared memory behind", fixed("shm")},
+		{"leave a message queue behind", fixed("mq")},
 		{"make an io_uring", fixed("uring")},
 		{"handle page faults", fixed("uffd")},
 	}

@@ -158,6 +158,7 @@ func TestConfinementWithoutPrivileges(t *testing.T) {
 		{"read the harness's environment", true, fixed("read-harness", "environ")},
 		{"read the harness's memory", true, fixed("read-harness", "mem")},
 		{"list the harness's open files", true, fixed("list-harness", "fd")},
+		{"change the harness's limits", true, fixed("limit-harness")},
 		{"trace the harness", true, fixed("ptrace-harness")},
 		// Closed by the supervisor itself, whatever the mode.
 		{"read the supervisor's environment", false, fixed("read-supervisor", "environ")},
@@ -206,10 +207,13 @@ func keeperAttempts() map[string]func([]string) error {
 		"harness":           func([]string) error { return harness() },
 		"signal-supervisor": func([]string) error { return unix.Kill(number(ancestor(1)), unix.SIGCONT) },
 		"signal-harness":    func([]string) error { return unix.Kill(number(ancestor(2)), unix.SIGCONT) },
-		"read-supervisor":   func(a []string) error { return peek("/proc/" + ancestor(1) + "/" + a[0]) },
-		"read-harness":      func(a []string) error { return peek("/proc/" + ancestor(2) + "/" + a[0]) },
-		"list-harness":      func(a []string) error { _, err := os.ReadDir("/proc/" + ancestor(2) + "/" + a[0]); return err },
-		"ptrace-harness":    func([]string) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(number(ancestor(2)))) },
+		"limit-harness": func([]string) error {
+			return unix.Prlimit(number(ancestor(2)), unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+		},
+		"read-supervisor": func(a []string) error { return peek("/proc/" + ancestor(1) + "/" + a[0]) },
+		"read-harness":    func(a []string) error { return peek("/proc/" + ancestor(2) + "/" + a[0]) },
+		"list-harness":    func(a []string) error { _, err := os.ReadDir("/proc/" + ancestor(2) + "/" + a[0]); return err },
+		"ptrace-harness":  func([]string) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(number(ancestor(2)))) },
 	}
 }
 

@@ -63,6 +63,8 @@ func attempts() map[string]func([]string) error {
 		"userns":   func([]string) error { return userNamespace() },
 		"keyctl":   func([]string) error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err },
 		"uring":    func([]string) error { return ring() },
+		"shm":      func([]string) error { return sharedMemory() },
+		"mq":       func([]string) error { return queue() },
 		"uffd":     func([]string) error { return call(unix.SYS_USERFAULTFD, 0) },
 		"netlink":  func(a []string) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, number(a[0])) },
 		"ifaces":   func([]string) error { _, err := net.Interfaces(); return err },
@@ -196,6 +198,25 @@ func userNamespace() error {
 func ring() error {
 	params := make([]byte, 120)
 	return call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])))
+}
+
+// sharedMemory makes a segment that would outlive its maker, and removes it.
+func sharedMemory() error {
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600)
+	if err == nil {
+		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	}
+	return err
+}
+
+func queue() error {
+	name := []byte("proctor-test\x00")
+	p := uintptr(unsafe.Pointer(&name[0]))
+	err := call(unix.SYS_MQ_OPEN, p, unix.O_CREAT|unix.O_RDWR, 0o600, 0)
+	if err == nil {
+		_ = call(unix.SYS_MQ_UNLINK, p)
+	}
+	return err
 }
 
 // serve is what a test suite does: a server and a client in one process.

@@ -19,6 +19,7 @@ type tree struct {
 	ended     bool            // the program itself
 	status    unix.WaitStatus // of the program
 	killing   bool
+	leftover  bool // the program ended by itself: who is alive now has outlived it
 	exceeded  string
 	survivors map[int]bool
 	deadline  time.Time // after which what cannot be killed is given up
@@ -80,7 +81,7 @@ func (t *tree) loop(orders <-chan order, exits <-chan unix.WaitStatus, gone <-ch
 		case <-grace:
 			kill()
 		case t.status = <-exits:
-			t.ended = true
+			t.ended, t.leftover = true, !t.killing
 			select {
 			case <-gone: // the usual case: it left nothing behind
 				return nil
@@ -118,10 +119,10 @@ func (t *tree) settle(exits <-chan unix.WaitStatus) {
 	}
 }
 
-// sweep kills what lives now. Who was alive after the program had ended by itself is a survivor.
+// sweep kills what lives now, and counts who was alive after the program had ended by itself.
 func (t *tree) sweep() {
 	for _, p := range killBelow(os.Getpid()) {
-		if t.ended && p.pid != t.pid {
+		if t.leftover {
 			t.survivors[p.pid] = true
 		}
 	}
