@@ -80,8 +80,19 @@ func trimPrefix(r *http.Request, prefix string) {
 	r.URL = &u
 }
 
+// gitPath splits a request of git's into repository and rest. The ".git" is optional, as on both forges.
+func gitPath(p string) (repo, rest string, ok bool) {
+	for _, suffix := range []string{"info/refs", "git-upload-pack", "git-receive-pack"} {
+		if name, found := strings.CutSuffix(p, "/"+suffix); found {
+			return strings.TrimPrefix(strings.TrimSuffix(name, ".git"), "/"), suffix, true
+		}
+	}
+	return "", "", false
+}
+
 func isGit(p string) bool {
-	return strings.Contains(p, ".git/") && (strings.HasSuffix(p, "/info/refs") || strings.HasSuffix(p, "/git-upload-pack") || strings.HasSuffix(p, "/git-receive-pack"))
+	_, _, ok := gitPath(p)
+	return ok
 }
 
 // serveAPI checks the token, the repository and the permission, in GitHub's order, then the route.
@@ -261,7 +272,7 @@ func cloneQuery(q url.Values) url.Values {
 func (g *GitHub) serveGit(w http.ResponseWriter, r *http.Request) {
 	g.state.Lock()
 	t := g.token(r)
-	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
+	name, rest, _ := gitPath(r.URL.Path)
 	this, old := g.isThis(path.Dir(name), path.Base(name))
 	visible := !g.opt.Private || t != nil
 	status, text := 0, ""
@@ -294,7 +305,6 @@ func (g *GitHub) serveGit(w http.ResponseWriter, r *http.Request) {
 		gitRefuse(w, status, text)
 		return
 	}
-	_, rest, _ := strings.Cut(r.URL.Path, ".git/")
 	r = r.Clone(r.Context())
 	r.URL.Path = "/" + owner + "/" + stored + ".git/" + rest
 	g.git.serve(w, r, login, p)

@@ -162,7 +162,7 @@ func glPage[T any](c *glCall, all []T) []T {
 func (g *GitLab) serveGit(w http.ResponseWriter, r *http.Request) {
 	g.state.Lock()
 	t := g.token(r)
-	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
+	name, rest, _ := gitPath(r.URL.Path)
 	a := &account{}
 	if t != nil {
 		a = g.user(t.Login)

@@ -3,26 +3,15 @@ package forgetest
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/goccy/go-yaml"
-)
-
-// The steps of a cancel. Source: GitHub's "Workflow cancellation".
-const (
-	afterInterrupt = 7500 * time.Millisecond
-	afterTerminate = 2500 * time.Millisecond
-	// lateOutput is how long a dead process's children may hold its output open.
-	lateOutput = 5 * time.Second
 )
 
 // checkout is actions/checkout: depth 1 unless told otherwise, a detached HEAD, and the credential in
@@ -205,65 +194,18 @@ func (jr *jobRun) process(ctx context.Context, i int, s step, env map[string]str
 			return 0, err
 		}
 	}
-	cmd := exec.Command(name, args...)
-	cmd.Dir = filepath.Join(jr.res.Workspace, filepath.FromSlash(s.WorkingDirectory))
-	for _, k := range slices.Sorted(maps.Keys(env)) {
-		cmd.Env = append(cmd.Env, k+"="+env[k])
+	p := process{name: name, args: args, env: env, log: jr.log, after: jr.after,
+		dir:  filepath.Join(jr.res.Workspace, filepath.FromSlash(s.WorkingDirectory)),
+		stop: []signalStep{{syscall.SIGINT, afterInterrupt}, {syscall.SIGTERM, afterTerminate}}}
+	code, err := p.run(ctx)
+	if err != nil {
+		return 0, err
 	}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = jr.log, jr.log, lateOutput
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("start %s: %w", name, err)
-	}
-	code := jr.await(ctx, cmd)
-	// A container dies with its first process; so do this one's children.
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	jr.log.flush()
 	if err := jr.collect(s, files); err != nil {
 		fmt.Fprintf(jr.log, "##[error]%v\n", err)
 		return max(code, 1), nil
 	}
 	return code, nil
-}
-
-// await gives the exit code; a signal counts as 128 plus its number.
-func (jr *jobRun) await(ctx context.Context, cmd *exec.Cmd) int {
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	var err error
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		err = jr.stop(cmd, ended)
-	}
-	var exit *exec.ExitError
-	switch {
-	case err == nil || errors.Is(err, exec.ErrWaitDelay):
-		return 0
-	case errors.As(err, &exit):
-		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			return 128 + int(ws.Signal())
-		}
-		return exit.ExitCode()
-	}
-	return 1
-}
-
-// stop is a cancel: SIGINT, 7.5 s, SIGTERM, 2.5 s, kill.
-func (jr *jobRun) stop(cmd *exec.Cmd, ended <-chan error) error {
-	for _, s := range []struct {
-		sig  syscall.Signal
-		wait time.Duration
-	}{{syscall.SIGINT, afterInterrupt}, {syscall.SIGTERM, afterTerminate}} {
-		cmd.Process.Signal(s.sig)
-		select {
-		case err := <-ended:
-			return err
-		case <-jr.after(s.wait):
-		}
-	}
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	return <-ended
 }
 
 func lookPath(name, path string) (string, error) {
