@@ -33,7 +33,11 @@ func (k key) document(b *strings.Builder) {
 	fmt.Fprintf(b, "\n### `%s`\n\n%s\n\n", k.path, k.doc)
 	fmt.Fprintf(b, "- Type: %s", k.kind())
 	if k.allowed != nil {
-		fmt.Fprintf(b, ", each of: `%s`", strings.Join(k.allowed, "`, `"))
+		lead := "one of"
+		if strings.HasPrefix(k.kind(), "list") {
+			lead = "each one of"
+		}
+		fmt.Fprintf(b, ", %s `%s`", lead, strings.Join(k.allowed, "`, `"))
 	}
 	if r := k.bounds(); r != "" {
 		fmt.Fprintf(b, ", %s", r)

@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"github.com/proctor-ci/proctor/internal/money"
 )
 
 // DefaultLimit is how many bytes a prompt has at most: far below what a model reads at once, far
@@ -31,9 +29,9 @@ type Input struct {
 	DataFile string
 }
 
-// Left is what the run may still use; a zero is not told.
+// Left is what the run may still use; what is empty is not told.
 type Left struct {
-	Cost money.USD
+	Cost string // as printed: "$3.2000"
 	Time time.Duration
 }
 

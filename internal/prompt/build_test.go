@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/prompt"
 )
 
@@ -36,7 +35,7 @@ func (c *counting) Read(p []byte) (int, error) {
 func basic() prompt.Input {
 	return prompt.Input{
 		Tick: 1, MaxTicks: 10,
-		Left:   prompt.Left{Cost: 5 * money.Dollar, Time: 45 * time.Minute},
+		Left:   prompt.Left{Cost: "$5.0000", Time: 45 * time.Minute},
 		Rules:  prompt.Rules{Gates: []string{"go test ./..."}, Allow: []string{"**"}, MaxFiles: 100, MaxLines: 3000},
 		Goal:   prompt.Goal{Number: 7, Title: "Add returns wrong result", Body: "`Add(2, -3)` returns `2`.\n\n- [ ] right for every sign\n", ApprovedBy: "octocat", Snapshot: "0123456789abcdef0123"},
 		Random: new(counting),
@@ -59,7 +58,7 @@ func scenarios() map[string]prompt.Input {
 
 	red := basic()
 	red.Tick = 2
-	red.Left = prompt.Left{Cost: 3_200_000_000, Time: 31*time.Minute + 400*time.Millisecond}
+	red.Left = prompt.Left{Cost: "$3.2000", Time: 31*time.Minute + 400*time.Millisecond}
 	red.Feedback = []prompt.Feedback{
 		{Kind: prompt.GateFailed, Name: "iteration", Command: "go test ./...", Exit: 1, Output: []byte("\x1b[31m--- FAIL: TestAdd\x1b[0m\r\n    want -1\n\r10%\r100%\nFAIL\n")},
 		{Kind: prompt.GateFailed, Name: "regression", Command: "make all", TimedOut: true},
@@ -283,23 +282,20 @@ func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 
 func TestAPromptFitsItsLimitAndNamesWhatWasCut(t *testing.T) {
 	t.Parallel()
-	big := strings.Repeat("wörd ", 60000)
+	big := strings.Repeat("wörd ", 12000)
 	in := basic()
 	in.Goal.Title = strings.Repeat("t", 5000)
 	in.Goal.Body = "FIRST " + big
-	for range 50 {
-		in.Comments = append(in.Comments, prompt.Comment{Author: "a", Body: "@" + strings.Repeat("@x ", 3000)})
+	for range 20 {
+		in.Comments = append(in.Comments, prompt.Comment{Author: "a", Body: "@" + strings.Repeat("@x ", 800)})
 	}
 	in.Comments = append(in.Comments, prompt.Comment{Author: "b", Body: "NEWEST"})
 	in.Anchors = []prompt.Anchor{{Path: "AGENTS.md", Text: []byte("ANCHOR " + big)}}
 	in.Feedback = []prompt.Feedback{{Kind: prompt.GateFailed, Name: "iteration", Output: []byte("HEAD\n" + big + "\nTAIL")}}
-	for _, limit := range []int{0, 8 << 10, 32 << 10, 100_000} {
+	for _, limit := range []int{8 << 10, 20 << 10, 50_000} {
 		in.Limit = limit
 		in.Random = new(counting)
 		p := build(t, in)
-		if limit == 0 {
-			limit = prompt.DefaultLimit
-		}
 		if len(p.Text) > limit || !utf8.ValidString(p.Text) {
 			t.Errorf("limit %d: %d bytes, valid %v", limit, len(p.Text), utf8.ValidString(p.Text))
 		}
@@ -320,7 +316,7 @@ func TestAPromptFitsItsLimitAndNamesWhatWasCut(t *testing.T) {
 				t.Errorf("limit %d: the cut of %q is not named: %v", limit, part, p.Cut)
 			}
 		}
-		if limit >= 32<<10 && !strings.Contains(p.Text, "NEWEST") {
+		if limit >= 20<<10 && !strings.Contains(p.Text, "NEWEST") {
 			t.Errorf("limit %d: the newest comment is gone", limit)
 		}
 	}

@@ -23,6 +23,10 @@ func clean(s string, l *ledger) string {
 	b.Grow(len(s))
 	for i := 0; i < len(rs); i++ {
 		r := rs[i]
+		if plain(r) {
+			b.WriteRune(r)
+			continue
+		}
 		if n := flagSequence(rs[i:]); n > 0 {
 			b.WriteString(string(rs[i : i+n]))
 			i += n - 1
@@ -46,6 +50,18 @@ func clean(s string, l *ledger) string {
 		l.add(kind, fmt.Sprintf("U+%04X", r))
 	}
 	return b.String()
+}
+
+// plain is the bulk of the world's letters, in which no invisible character lies: ASCII, Latin, Greek,
+// Cyrillic, kana, ideographs and Hangul syllables. It only spares the tables.
+func plain(r rune) bool {
+	switch {
+	case r < 0xA0:
+		return r >= ' ' && r < 0x7F || r == '\n' || r == '\t'
+	case r < 0x0530:
+		return r != 0xAD && r != 0x34F
+	}
+	return r >= 0x3041 && r <= 0x30FF || r >= 0x4E00 && r <= 0x9FFF || r >= 0xAC00 && r <= 0xD7A3
 }
 
 func plainASCII(s string) bool {

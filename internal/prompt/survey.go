@@ -81,6 +81,9 @@ var footnoteLine = regexp.MustCompile(`(?m)^ {0,3}\[\^([^\]\s]+)\]:.*$`)
 
 // footnotes lists those that nothing refers to: they are not shown. code holds where lines of code begin.
 func footnotes(source []byte, shown map[string]bool, code map[int]bool, l *ledger) {
+	if !bytes.Contains(source, []byte("[^")) {
+		return
+	}
 	for _, m := range footnoteLine.FindAllSubmatchIndex(source, -1) {
 		if label := string(source[m[2]:m[3]]); !shown[label] && !code[m[0]] {
 			l.add("footnote nobody refers to", string(source[m[0]:m[1]]))

@@ -103,8 +103,8 @@ func stateText(in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is turn %d of at most %d.", in.Tick, in.MaxTicks)
 	var left []string
-	if in.Left.Cost > 0 {
-		left = append(left, in.Left.Cost.String())
+	if in.Left.Cost != "" {
+		left = append(left, Inline(in.Left.Cost, 40))
 	}
 	if in.Left.Time > 0 {
 		left = append(left, in.Left.Time.Round(time.Second).String())

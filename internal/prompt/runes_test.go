@@ -1,0 +1,13 @@
+package prompt
+
+import "testing"
+
+// The short cut of clean agrees with the tables for every character there is.
+func TestPlainCharactersAreNeverInvisible(t *testing.T) {
+	t.Parallel()
+	for r := rune(0); r <= 0x10FFFF; r++ {
+		if plain(r) && invisible([]rune{'a', r, 'b'}, 1) != "" {
+			t.Errorf("%U is taken for plain and is %s", r, invisible([]rune{'a', r, 'b'}, 1))
+		}
+	}
+}
