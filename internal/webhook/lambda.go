@@ -39,7 +39,7 @@ type LambdaResponse struct {
 }
 
 // Lambda handles one invocation. Events are told apart by shape; one that is no HTTP request but names a
-// source (a schedule, a warm-up) does nothing and succeeds; anything else is answered with 400. It never fails the
+// source succeeds, after a round of reaping if it is a schedule's; anything else is answered with 400. It never fails the
 // invocation: a front door would turn that into a 502 that says nothing.
 func (h *Handler) Lambda(ctx context.Context, event json.RawMessage) (LambdaResponse, error) {
 	var e envelope
@@ -51,6 +51,13 @@ func (h *Handler) Lambda(ctx context.Context, event json.RawMessage) (LambdaResp
 		method = e.HTTPMethod
 	}
 	if method == "" {
+		if e.Source == "aws.events" || e.Source == "aws.scheduler" {
+			// On Lambda nothing else ticks.
+			if _, err := h.Reap(ctx); err != nil {
+				return h.plain(ctx, later("store")), nil
+			}
+			return h.plain(ctx, accepted(StatusRecorded, "reaped")), nil
+		}
 		if e.Source != "" {
 			return h.plain(ctx, accepted(StatusIgnored, "not_http")), nil
 		}
