@@ -27,11 +27,10 @@ func main() {
 	os.Exit(code)
 }
 
-// Exit codes.
+// Exit codes: a usage or configuration error is 1, as for every command.
 const (
 	exitOK     = 0
 	exitFailed = 1
-	exitUsage  = 2
 )
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
@@ -44,11 +43,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		if errors.Is(err, flag.ErrHelp) {
 			return exitOK
 		}
-		return exitUsage
+		return exitFailed
 	}
 	if fs.NArg() > 0 {
 		fmt.Fprintf(stderr, "webhook: unexpected argument %q: it takes flags only, see webhook -h\n", fs.Arg(0))
-		return exitUsage
+		return exitFailed
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	h, err := build(env{getenv: getenv, readFile: os.ReadFile}, log)

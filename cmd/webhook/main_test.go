@@ -225,7 +225,7 @@ func TestTheHelpListsEveryVariableThatIsRead(t *testing.T) {
 			t.Errorf("%s is read and not in the help", name)
 		}
 	}
-	if code := run(context.Background(), []string{"extra"}, settings(), &out, &errs); code != exitUsage {
+	if code := run(context.Background(), []string{"extra"}, settings(), &out, &errs); code != exitFailed {
 		t.Errorf("an argument: exit %d", code)
 	}
 }
