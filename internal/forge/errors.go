@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 		s += fmt.Sprintf(" (HTTP %d)", e.Status)
 	}
 	if e.Said != "" {
-		s += ": " + e.Said
+		s += ": " + strings.TrimRight(e.Said, ".")
 	}
 	if e.Next != "" {
 		s += ". Next: " + e.Next

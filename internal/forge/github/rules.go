@@ -44,7 +44,7 @@ var rules = []rule{
 
 	// What the token may do.
 	{403, "not accessible by integration", forge.ErrForbidden,
-		"add `permissions: {needs}` to the job in the workflow, or, for an App, grant \"{app-needs}\" and accept the change at {org}/settings/installations"},
+		"add `{needs}` under `permissions:` of the job in the workflow, or, for an App, grant \"{app-needs}\" and accept the change at {org}/settings/installations"},
 	{403, "not accessible by personal access token", forge.ErrForbidden,
 		"edit the token at {server}/settings/tokens and give it \"{app-needs}\" on {owner}'s repository"},
 	{403, "must have push access", forge.ErrForbidden, "give the token's account the Write role at {web}/settings/access"},
