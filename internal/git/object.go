@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // format is a repository's hash.
@@ -49,19 +51,29 @@ func header(kind string, size int64) []byte {
 
 // loose is a directory of loose objects that is ours alone: it writes objects without a process each.
 type loose struct {
-	dir string // …/objects
-	fmt format
+	dir     string // …/objects
+	fmt     format
+	writers sync.Pool    // of *zlib.Writer: each holds over a megabyte of tables
+	temps   atomic.Int64 // names of files not finished
 }
 
-func (l loose) path(id ID) string { return filepath.Join(l.dir, string(id[:2]), string(id[2:])) }
+func newLoose(dir string, f format) *loose {
+	return &loose{dir: dir, fmt: f, writers: sync.Pool{New: func() any {
+		// The level is a constant that the package knows: there is no error.
+		z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+		return z
+	}}}
+}
 
-func (l loose) has(id ID) bool {
+func (l *loose) path(id ID) string { return filepath.Join(l.dir, string(id[:2]), string(id[2:])) }
+
+func (l *loose) has(id ID) bool {
 	_, err := os.Lstat(l.path(id))
 	return err == nil
 }
 
 // write stores an object that fits in memory and returns its id; an object that exists is left alone.
-func (l loose) write(kind string, content []byte) (ID, error) {
+func (l *loose) write(kind string, content []byte) (ID, error) {
 	id := l.fmt.hash(kind, content)
 	if l.has(id) {
 		return id, nil
@@ -78,22 +90,22 @@ var errSizeChanged = errors.New("the file changed while it was read")
 
 // stream stores exactly size bytes of r in one pass, whatever the size: hash and compression run
 // together, and the name is known at the end.
-func (l loose) stream(kind string, size int64, r io.Reader) (id ID, err error) {
-	tmp, err := os.CreateTemp(l.dir, "tmp_obj_")
+func (l *loose) stream(kind string, size int64, r io.Reader) (id ID, err error) {
+	name := filepath.Join(l.dir, "tmp_obj_"+strconv.FormatInt(l.temps.Add(1), 10))
+	tmp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		tmp.Close()
 		if err != nil {
-			os.Remove(tmp.Name())
+			os.Remove(name)
 		}
 	}()
-	out := bufio.NewWriterSize(tmp, 64<<10)
-	z, err := zlib.NewWriterLevel(out, zlib.BestSpeed)
-	if err != nil {
-		return "", err
-	}
+	out := bufio.NewWriterSize(tmp, int(min(size+128, 64<<10)))
+	z := l.writers.Get().(*zlib.Writer)
+	defer l.writers.Put(z)
+	z.Reset(out)
 	h := l.fmt.new()
 	both := io.MultiWriter(h, z)
 	if _, err = both.Write(header(kind, size)); err != nil {
@@ -106,19 +118,27 @@ func (l loose) stream(kind string, size int64, r io.Reader) (id ID, err error) {
 	if n != size {
 		return "", errSizeChanged
 	}
-	if err = errors.Join(z.Close(), out.Flush(), tmp.Chmod(0o444), tmp.Close()); err != nil {
+	if err = errors.Join(z.Close(), out.Flush(), tmp.Close()); err != nil {
 		return "", err
 	}
 	id = ID(hex.EncodeToString(h.Sum(nil)))
+	return id, l.install(name, id)
+}
+
+func (l *loose) install(tmp string, id ID) error {
 	final := l.path(id)
-	if err = os.Mkdir(filepath.Dir(final), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
+	err := os.Rename(tmp, final)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.Mkdir(filepath.Dir(final), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		err = os.Rename(tmp, final)
 	}
-	return id, os.Rename(tmp.Name(), final)
+	return err
 }
 
 // open reads an object of ours. fs.ErrNotExist when it is not loose here. Close the reader.
-func (l loose) open(id ID) (kind string, size int64, body io.ReadCloser, err error) {
+func (l *loose) open(id ID) (kind string, size int64, body io.ReadCloser, err error) {
 	file, err := os.Open(l.path(id))
 	if err != nil {
 		return "", 0, nil, err

@@ -23,7 +23,7 @@ type Store struct {
 	git    *Git
 	dir    string
 	fmt    format
-	loose  loose
+	loose  *loose
 	batch  *batch
 	sizes  *batch
 	base   ID
@@ -47,7 +47,7 @@ func (g *Git) OpenStore(ctx context.Context, opts StoreOptions) (*Store, error) 
 		return nil, fmt.Errorf("make store %s: %w", dir, err)
 	}
 	s := &Store{git: g, dir: dir, fmt: from.fmt, advice: from.advice()}
-	s.loose = loose{dir: filepath.Join(dir, "objects"), fmt: from.fmt}
+	s.loose = newLoose(filepath.Join(dir, "objects"), from.fmt)
 	s.batch = &batch{g: g, call: s.command("cat-file", "--batch")}
 	s.sizes = &batch{g: g, call: s.command("cat-file", "--batch-check")}
 	if err := s.setBase(ctx, from, opts.Base); err != nil {

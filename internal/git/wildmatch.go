@@ -8,7 +8,7 @@ import "strings"
 func wildmatch(pattern, text string, slashes bool) bool {
 	m := matcher{pattern: pattern, text: text, slashes: slashes}
 	if strings.Count(pattern, "*") > 2 {
-		m.failed = map[[2]int]bool{}
+		m.failed = map[stretch]int{}
 	}
 	return m.match(0, 0)
 }
@@ -16,8 +16,12 @@ func wildmatch(pattern, text string, slashes bool) bool {
 type matcher struct {
 	pattern, text string
 	slashes       bool
-	failed        map[[2]int]bool // positions after a star from which no match was found
+	failed        map[stretch]int // the first position of text from which a star was tried in vain
 }
+
+// stretch is the pattern behind a star and the end of the text that the star may span. A star that
+// fails from one position of it fails from every later one.
+type stretch struct{ pattern, end int }
 
 func (m *matcher) match(p, t int) bool {
 	for p < len(m.pattern) {
@@ -64,34 +68,33 @@ func (m *matcher) star(p, t int) bool {
 		p++
 	}
 	rest := m.pattern[p:]
-	if m.failed[[2]int{p, t}] {
-		return false
-	}
 	cross := !m.slashes
 	if m.slashes && p-first > 1 && (first == 0 || m.pattern[first-1] == '/') &&
 		(rest == "" || rest[0] == '/' || strings.HasPrefix(rest, `\/`)) {
 		cross = true
-		// "**/x" also stands for x with nothing before it.
-		if rest != "" && rest[0] == '/' && m.match(p+1, t) {
-			return true
-		}
 	}
 	if rest == "" {
 		return cross || !strings.Contains(m.text[t:], "/")
 	}
-	for i := t; i <= len(m.text); i++ {
-		if m.failed[[2]int{p, i}] {
-			break // whatever lies behind was tried from there
-		}
+	end := len(m.text)
+	if i := strings.IndexByte(m.text[t:], '/'); i >= 0 && !cross {
+		end = t + i
+	}
+	here := stretch{p, end}
+	if from, tried := m.failed[here]; tried && from <= t {
+		return false
+	}
+	// "**/x" also stands for x with nothing before it.
+	if cross && m.slashes && rest[0] == '/' && m.match(p+1, t) {
+		return true
+	}
+	for i := t; i <= end; i++ {
 		if m.match(p, i) {
 			return true
 		}
-		if i < len(m.text) && m.text[i] == '/' && !cross {
-			break
-		}
 	}
 	if m.failed != nil {
-		m.failed[[2]int{p, t}] = true
+		m.failed[here] = t
 	}
 	return false
 }
