@@ -68,7 +68,7 @@ func TestE2EClaudeCodeEditsWritesAndRunsConfined(t *testing.T) {
 		agenttest.Turn{Tools: []agenttest.Tool{agenttest.Bash("echo ran > bash.txt; env > env.txt; cat /proc/1/environ > one.txt; echo x > ../outside.txt; true")}},
 		agenttest.Turn{Text: "A long word follows.", Big: 2 << 20, Tools: []agenttest.Tool{agenttest.Bash("true")}, Usage: &agenttest.Usage{Input: 9000, Output: 30_000}},
 		agenttest.Turn{Text: "All is done."},
-	), 5*money.Dollar)
+	), 20*money.Dollar)
 	o, events := e.run(t)
 	if o.Kind != OK || o.Final != "All is done." || o.Usage.Turns < 4 || len(o.Denied) != 0 {
 		t.Fatalf("%+v\n%+v", o, events)

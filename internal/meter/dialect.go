@@ -61,7 +61,7 @@ func (a ask) limit() Usage {
 
 // windowTokens is beyond any model's context window: what a request claims to hold above it cannot
 // be run, and would only take the sums below out of their range.
-const windowTokens = 10_000_000
+const windowTokens = 2_000_000
 
 // asUsage puts the input where it costs most.
 func (a ask) asUsage(in, out int64) Usage {

@@ -48,8 +48,9 @@ func (c Credential) String() string { return string(c.Kind) + " (hidden)" }
 // Reserve says how a call is estimated before it is made. The estimate decides whether a call is
 // still allowed; it is never less than zero and never replaces the usage that the provider reports.
 type Reserve struct {
-	// BytesPerToken turns the size of a request into tokens; 0 means 2. Prose is near 4 bytes a
-	// token, code near 3.
+	// BytesPerToken turns the size of a request into tokens; 0 means 3. Prose is near 4 bytes a
+	// token, code and other languages near 3. Too high a number never lets more than one call pass the
+	// ceiling: that is held by what a request can cost at one token a byte.
 	BytesPerToken int64
 	// MaxOutput caps the part of max_tokens that is reserved; 0 means all of it. With a cap the last
 	// dollars of a budget can be used by clients that always ask for the largest output, and a single
@@ -189,7 +190,7 @@ func (c Config) withDefaults() Config {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Reserve.BytesPerToken <= 0 {
-		c.Reserve.BytesPerToken = 2
+		c.Reserve.BytesPerToken = 3
 	}
 	if c.Key.Kind == "" {
 		c.Key.Kind = APIKey

@@ -622,7 +622,7 @@ func TestABasePathIsKept(t *testing.T) {
 func TestAReservationCannotBePushedOutOfRange(t *testing.T) {
 	t.Parallel()
 	up := server(t, func(w http.ResponseWriter, r *http.Request) { t.Error("the provider was asked") })
-	m := start(t, up, nil)
+	m := start(t, up, func(c *Config) { c.Ceiling = money.Dollar })
 	docs := strings.Repeat(`{"type":"document"},`, 50_000)
 	for _, b := range []string{
 		`{"model":"claude-sonnet-5","max_tokens":1000000000}`,
