@@ -46,7 +46,7 @@ func TestALabelledGitLabIssueBecomesOnePipeline(t *testing.T) {
 		t.Errorf("the delivery again: %d %s %v", d.Status, d.Response, err)
 	}
 	ps := g.Pipelines()
-	if len(ps) != 1 || ps[0].Variables["PROCTOR_ISSUE"] != "2" || !strings.HasSuffix(ps[0].Variables["PROCTOR_ACTOR"], ":ann") {
+	if len(ps) != 1 || ps[0].Variables["PROCTOR_ISSUE"] != "2" || !strings.Contains(ps[0].Variables["PROCTOR_REQUEST"], "%3Aann&") {
 		t.Errorf("%d pipelines, want one: %+v", len(ps), ps)
 	}
 }

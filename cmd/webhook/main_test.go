@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
+	"github.com/proctor-ci/proctor/internal/trigger"
+	"github.com/proctor-ci/proctor/templates"
 )
 
 // asMain makes this test binary the real program, for tests that need a process.
@@ -78,26 +80,8 @@ func start(t *testing.T, getenv func(string) string) (url string, log *bytes.Buf
 	return strings.TrimSpace(strings.TrimPrefix(line, "listening on ")), log
 }
 
-var workflow = fstest.MapFS{".github/workflows/proctor.yml": {Data: []byte(`name: proctor
-run-name: "proctor #${{ inputs.issue }} ${{ inputs.proctor_id }}"
-on:
-  workflow_dispatch:
-    inputs:
-      issue: {required: true}
-      change: {}
-      event: {}
-      delivery: {}
-      snapshot: {}
-      command: {}
-      comment: {}
-      actor: {}
-      proctor_id: {}
-jobs:
-  run:
-    runs-on: ubuntu-latest
-    steps:
-      - run: "true"
-`)}}
+// The workflow that init writes: what the webhook sends has to fit it.
+var workflow = fstest.MapFS{".github/workflows/proctor.yml": {Data: templates.GitHubWorkflow}}
 
 func newGitHub(t *testing.T, installation int64) *forgetest.GitHub {
 	t.Helper()
@@ -144,8 +128,11 @@ func TestALabelledIssueBecomesOneQueuedRun(t *testing.T) {
 		t.Errorf("the delivery again: %s %v", again.Response, err)
 	}
 	runs := g.Runs()
-	if len(runs) != 1 || runs[0].Inputs["issue"] != "2" || !strings.HasSuffix(runs[0].Inputs["actor"], ":ann") || len(runs[0].Inputs["snapshot"]) != 64 {
+	if len(runs) != 1 || runs[0].Inputs["issue"] != "2" {
 		t.Fatalf("runs %+v", runs)
+	}
+	if got, err := trigger.ParseDispatch(runs[0].Inputs); err != nil || got.Actor.Login != "ann" || len(got.Snapshot) != 64 || got.Asked.ID == 0 {
+		t.Errorf("the run reads %+v, %v", got, err)
 	}
 	if !strings.Contains(runs[0].Title, runs[0].Inputs["proctor_id"]) {
 		t.Errorf("the run's name %q does not carry its id", runs[0].Title)

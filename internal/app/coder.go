@@ -102,7 +102,7 @@ func (s *session) health(o agent.Outcome) loop.AgentSeen {
 // prompt assembles what the agent reads in this tick.
 func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error) {
 	in := prompt.Input{
-		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left, Time: t.TimeLeft},
+		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left.String(), Time: t.TimeLeft},
 		Goal:   prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
 		Random: s.env.Random,
 		Rules: prompt.Rules{

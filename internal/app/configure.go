@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/detect"
@@ -18,12 +17,12 @@ func (s *session) configure(ctx context.Context) error {
 		return s.store.ReadFile(ctx, s.store.Base(), p, config.MaxBytes)
 	})
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return usage(err)
+	case path == "":
 		if err := s.propose(ctx); err != nil {
 			return err
 		}
-	case err != nil:
-		return usage(err)
 	default:
 		if s.cfg, err = config.Load(path, data); err != nil {
 			return usage(err)
@@ -35,6 +34,9 @@ func (s *session) configure(ctx context.Context) error {
 		return usage(err)
 	}
 	s.cfg = cfg
+	if s.cfg.Review.Model == "" {
+		s.cfg.Review.Model = defaultReviewModel
+	}
 	for _, c := range changed {
 		s.note(c)
 	}
@@ -42,6 +44,9 @@ func (s *session) configure(ctx context.Context) error {
 	s.rec.Ceilings = evidence.Ceilings{Ticks: s.cfg.Stops.MaxTicks, CostUSD: s.cfg.Stops.MaxCost, Millis: s.cfg.Stops.MaxDuration.Milliseconds()}
 	return s.acceptable()
 }
+
+// defaultReviewModel judges where review.model is not set.
+const defaultReviewModel = "claude-sonnet-4-5"
 
 // propose stands in for a file: what detect sees in the base commit, said aloud.
 func (s *session) propose(ctx context.Context) error {

@@ -117,7 +117,7 @@ func checkConfig(env Env, args []string) error {
 			return topErr
 		}
 		name, data, err = config.Find(func(p string) ([]byte, error) { return os.ReadFile(filepath.Join(top, filepath.FromSlash(p))) })
-		if errors.Is(err, fs.ErrNotExist) {
+		if err == nil && name == "" {
 			return errors.New("there is no configuration in this repository. Next: proctor init")
 		}
 	}

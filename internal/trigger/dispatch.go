@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,9 +13,12 @@ import (
 )
 
 // Names of the inputs of a dispatched run: workflow_dispatch inputs on GitHub, pipeline variables
-// (upper case, PROCTOR_ in front) on GitLab. They carry ids and hashes, never text of a person.
+// (upper case, PROCTOR_ in front) on GitLab. They carry ids and hashes, never text of a person. Older forges take ten
+// inputs at the most and people need seven of them, so the rest travels in one, as a query string.
 const (
 	InputIssue    = "issue"      // issue number or iid
+	InputID       = "proctor_id" // correlation id; the workflow prints it in its run-name
+	InputRequest  = "request"    // the members below, by name; each may also be an input of its own
 	InputChange   = "change"     // pull request number or iid, for a command on one
 	InputEvent    = "event"      // label event: "ID@RFC3339"
 	InputDelivery = "delivery"   // delivery id, for the record only
@@ -22,7 +26,6 @@ const (
 	InputCommand  = "command"    // Command.Canonical
 	InputComment  = "comment"    // comment id of the command
 	InputActor    = "actor"      // "ID:login"
-	InputID       = "proctor_id" // correlation id; the workflow prints it in its run-name
 )
 
 // ErrNoIssue is a dispatch that names no issue.
@@ -59,7 +62,7 @@ func CleanDelivery(s string) string {
 
 // Inputs are what a webhook passes to the run that t asks for. Together they stay below 1 kB.
 func (t Trigger) Inputs() (map[string]string, error) {
-	in := map[string]string{InputIssue: strconv.Itoa(t.Issue.Number), InputID: t.ID}
+	in := map[string]string{}
 	put := func(key, value string) {
 		if value != "" {
 			in[key] = value
@@ -84,7 +87,11 @@ func (t Trigger) Inputs() (map[string]string, error) {
 	if loginForm.MatchString(t.Actor.Login) {
 		put(InputActor, strconv.FormatInt(t.Actor.ID, 10)+":"+t.Actor.Login)
 	}
-	return in, nil
+	request := url.Values{}
+	for k, v := range in {
+		request.Set(k, v)
+	}
+	return map[string]string{InputIssue: strconv.Itoa(t.Issue.Number), InputID: t.ID, InputRequest: request.Encode()}, nil
 }
 
 // Approved is the hash of what the actor approved: what a dispatch carried, else what the event held.
@@ -102,12 +109,15 @@ func (t Trigger) Approved() string {
 // ParseDispatch reads the inputs of a dispatched run. Values are trimmed; unknown keys are left to
 // the workflow's author; a known key with a bad value is an error that names it. Only "issue" is required.
 func ParseDispatch(inputs map[string]string) (Trigger, error) {
+	inputs, err := unpack(inputs)
+	if err != nil {
+		return Trigger{}, err
+	}
 	in := func(key string) string { return strings.TrimSpace(inputs[key]) }
 	t := Trigger{Kind: KindDispatch, Event: "workflow_dispatch"}
 	if in(InputIssue) == "" {
 		return Trigger{}, ErrNoIssue
 	}
-	var err error
 	if t.Issue.Number, err = number(InputIssue, strings.TrimPrefix(in(InputIssue), "#")); err != nil {
 		return Trigger{}, err
 	}
@@ -135,6 +145,31 @@ func ParseDispatch(inputs map[string]string) (Trigger, error) {
 	}
 	t.Command, err = parseCommandInput(in(InputCommand), in(InputComment))
 	return t, err
+}
+
+// maxRequest is more than Inputs ever writes.
+const maxRequest = 4 << 10
+
+// unpack adds the members of the request input to the others. An input of its own wins.
+func unpack(inputs map[string]string) (map[string]string, error) {
+	packed := strings.TrimSpace(inputs[InputRequest])
+	if packed == "" {
+		return inputs, nil
+	}
+	members, err := url.ParseQuery(packed)
+	if err != nil || len(packed) > maxRequest {
+		return nil, badInput(InputRequest, packed, "what the webhook writes (name=value&…), or nothing")
+	}
+	all := map[string]string{}
+	for k := range members {
+		all[k] = members.Get(k)
+	}
+	for k, v := range inputs {
+		if strings.TrimSpace(v) != "" {
+			all[k] = v
+		}
+	}
+	return all, nil
 }
 
 func parseCommandInput(command, comment string) (*Command, error) {

@@ -53,6 +53,8 @@ func TestDispatchInputsAreReadStrictly(t *testing.T) {
 		{"issue in words", "issue", "twelve", `input "issue" is "twelve"`},
 		{"issue below one", "issue", "0", `input "issue"`},
 		{"issue that is a shell line", "issue", "1; rm -rf /", `input "issue"`},
+		{"request that is no query", "request", "%zz", `input "request"`},
+		{"request with a bad member", "request", "change=abc", `input "change"`},
 		{"hash too short", "snapshot", "abc", `input "snapshot"`},
 		{"event without a time", "event", "12", `input "event"`},
 		{"correlation id with a tail", "proctor_id", NewID("k") + "x", `input "proctor_id"`},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +27,11 @@ func TestALabelDispatchesOneRunWithIdsOnly(t *testing.T) {
 		t.Fatalf("%v", g)
 	}
 	want := []map[string]string{{
-		"issue": "12", "event": "1012@2023-11-14T22:13:20Z", "delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
-		"snapshot": trigger.SnapshotOf(title(12), "as said"), "actor": "7:ann", "proctor_id": g.Run,
+		"issue": "12", "proctor_id": g.Run,
+		"request": url.Values{
+			"event": {"1012@2023-11-14T22:13:20Z"}, "delivery": {"72d3162e-cc78-11e3-81ab-4c9367dc0958"},
+			"snapshot": {trigger.SnapshotOf(title(12), "as said")}, "actor": {"7:ann"},
+		}.Encode(),
 	}}
 	if d := cmp.Diff(want, r.w.runs); d != "" {
 		t.Error(d)
@@ -176,9 +180,9 @@ func TestCommandsOfWritersDispatchAndAreAcknowledged(t *testing.T) {
 	if g.Status != "dispatched" {
 		t.Fatalf("%v", g)
 	}
-	in := r.w.runs[0]
-	if in["command"] != "budget +5" || in["comment"] != "44" || in["issue"] != "3" || in["event"] != "" {
-		t.Errorf("inputs %v", in)
+	in, err := url.ParseQuery(r.w.runs[0]["request"])
+	if err != nil || in.Get("command") != "budget +5" || in.Get("comment") != "44" || r.w.runs[0]["issue"] != "3" || in.Has("event") {
+		t.Errorf("inputs %v (%v)", r.w.runs[0], err)
 	}
 	if d := cmp.Diff([]forge.Reaction{forge.ReactionAccepted}, r.w.reactions); d != "" {
 		t.Error(d)
