@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -268,3 +269,5 @@ func (f *forge) ref(t testing.TB, name string) ID {
 	}
 	return ID(strings.TrimSpace(out))
 }
+
+func uidOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
