@@ -12,21 +12,21 @@ import (
 
 // Run is one workflow run.
 type Run struct {
-	ID, Number     int64
-	Attempt        int
-	File           string // ".github/workflows/proctor.yml"
-	Name, Title    string
-	Event          string // "workflow_dispatch", "issues"
-	Payload        []byte // the event file's content
-	Ref, SHA       string // "refs/heads/main"
-	Actor          string
-	Inputs         map[string]string
-	Status         string // "queued", "in_progress", "completed"
-	Conclusion     string // "success", "failure", "cancelled", "skipped" once completed
-	Created        time.Time
-	Log            []byte // masked
-	workflow       *workflow
-	taken, settled bool
+	ID, Number  int64
+	Attempt     int
+	File        string // ".github/workflows/proctor.yml"
+	Name, Title string
+	Event       string // "workflow_dispatch", "issues"
+	Payload     []byte // the event file's content
+	Ref, SHA    string // "refs/heads/main"
+	Actor       string
+	Inputs      map[string]string
+	Status      string // "queued", "in_progress", "completed"
+	Conclusion  string // "success", "failure", "cancelled", "skipped" once completed
+	Created     time.Time
+	Log         []byte // masked
+	workflow    *workflow
+	taken       bool
 }
 
 func (g *GitHub) actionRoutes() []route {

@@ -119,10 +119,10 @@ func (g *GitHub) prefix() string {
 	return ""
 }
 
-// Owner and Name of the repository.
+// Owner of the repository.
 func (g *GitHub) Owner() string { return g.opt.Owner }
 
-// Repo is the repository's name.
+// Repo is the repository's name, the newest after a rename.
 func (g *GitHub) Repo() string {
 	g.state.Lock()
 	defer g.state.Unlock()

@@ -22,15 +22,25 @@ type bareRepo struct {
 // seedTime is the date of the first commit, so that the same files give the same commit id.
 var seedTime = time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// gitEnv gives git nothing of ours: no user config, no prompt, a fixed identity.
+// gitEnv gives git nothing of ours: no user config, no prompt, a fixed identity; its hook needs the
+// system's tools beside git's own folder.
 func gitEnv(extra ...string) []string {
 	return append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"PATH=" + gitDir() + systemPath, "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 		"GIT_TERMINAL_PROMPT=0", "LC_ALL=C",
 		"GIT_AUTHOR_NAME=Forge", "GIT_AUTHOR_EMAIL=forge@example.com",
 		"GIT_COMMITTER_NAME=Forge", "GIT_COMMITTER_EMAIL=forge@example.com",
 		"GIT_AUTHOR_DATE=" + seedTime.Format(time.RFC3339), "GIT_COMMITTER_DATE=" + seedTime.Format(time.RFC3339),
 	}, extra...)
+}
+
+// gitDir is the folder of the git that will be run, for a PATH.
+func gitDir() string {
+	p, err := exec.LookPath("git")
+	if err != nil {
+		return "" // starting it will say so
+	}
+	return filepath.Dir(p) + ":"
 }
 
 // git runs one command in dir and gives its output.

@@ -189,7 +189,7 @@ func (g *GitLab) onIssue(number int, f func(*issue) error) error {
 	return f(is)
 }
 
-// at is when something happened.
+// stampIssue notes that an issue changed now.
 func (g *GitLab) stampIssue(is *issue) time.Time {
 	is.updated = g.now()
 	return is.updated
