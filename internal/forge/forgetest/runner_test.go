@@ -8,9 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,6 +59,26 @@ func newBench(t *testing.T, workflow, script string) bench {
 	out := &bytes.Buffer{}
 	return bench{g, &forgetest.Runner{GitHub: g, Dir: t.TempDir(), Stdout: out, Secrets: map[string]string{"MODEL_KEY": "sk" + "-canary-1234"},
 		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: []byte(actionYML), Binary: stub(t, script)}}}, out}
+}
+
+// whenLogged is closed when the job has written a line. Call it before the run starts.
+func (b bench) whenLogged(line string) <-chan struct{} {
+	w := &watcher{line: line, seen: make(chan struct{})}
+	b.runner.Stdout = w
+	return w.seen
+}
+
+type watcher struct {
+	line string
+	seen chan struct{}
+	once sync.Once
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	if string(p) == w.line {
+		w.once.Do(func() { close(w.seen) })
+	}
+	return len(p), nil
 }
 
 func (b bench) run(t *testing.T, ctx context.Context) forgetest.RunResult {
@@ -196,7 +216,7 @@ func TestAJobsTokenIsAsWideAsItsPermissionsAndEndsWithTheJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, strings.Replace(labelWorkflow, "{contents: write, issues: write}", "{contents: read, issues: write}", 1),
 		`grep -z ^INPUT_GITHUB-TOKEN= /proc/$$/environ | tr -d '\0' | cut -d= -f2 > "$RUNNER_TEMP/token"
-: > "$RUNNER_TEMP/up"; while [ ! -e "$RUNNER_TEMP/go" ]; do sleep 0.02; done`)
+echo ready; while [ ! -e "$RUNNER_TEMP/go" ]; do sleep 0.02; done`)
 	n := b.OpenIssue("A", "b", "alice")
 	if _, err := b.LabelIssue(n, "proctor", "alice"); err != nil {
 		t.Fatal(err)
@@ -205,6 +225,7 @@ func TestAJobsTokenIsAsWideAsItsPermissionsAndEndsWithTheJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ready := b.whenLogged("ready\n")
 	ended := make(chan forgetest.RunResult, 1)
 	go func() {
 		res, err := b.runner.Run(t.Context(), run)
@@ -213,10 +234,8 @@ func TestAJobsTokenIsAsWideAsItsPermissionsAndEndsWithTheJob(t *testing.T) {
 		}
 		ended <- res
 	}()
-	for len(glob(b.runner.Dir+"/run-*/temp/up")) == 0 {
-		time.Sleep(5 * time.Millisecond)
-	}
-	temp := filepath.Dir(glob(b.runner.Dir + "/run-*/temp/up")[0])
+	<-ready
+	temp := filepath.Dir(glob(b.runner.Dir + "/run-*/temp/token")[0])
 	token := strings.TrimSpace(read(t, temp, "token"))
 	tries := []struct {
 		method, path, body string

@@ -21,9 +21,9 @@ func TestACancelledRunGetsTheSignalsInOrder(t *testing.T) {
 		code   int
 		waits  int
 	}{
-		"it stops on SIGINT":   {`trap 'echo int; exit 130' INT; : > "$RUNNER_TEMP/up"; while :; do sleep 0.05; done`, "int", 130, 1},
-		"it stops on SIGTERM":  {`trap 'echo int' INT; trap 'echo term; exit 143' TERM; : > "$RUNNER_TEMP/up"; while :; do sleep 0.05; done`, "int\nterm", 143, 2},
-		"it stops only killed": {`trap 'echo int' INT; trap 'echo term' TERM; : > "$RUNNER_TEMP/up"; while :; do sleep 0.05; done`, "int\nterm", 137, 2},
+		"it stops on SIGINT":   {`trap 'echo int; exit 130' INT; echo ready; while :; do sleep 0.05; done`, "int", 130, 1},
+		"it stops on SIGTERM":  {`trap 'echo int' INT; trap 'echo term; exit 143' TERM; echo ready; while :; do sleep 0.05; done`, "int\nterm", 143, 2},
+		"it stops only killed": {`trap 'echo int' INT; trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done`, "int\nterm", 137, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,11 +39,10 @@ func TestACancelledRunGetsTheSignalsInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
+			ready := b.whenLogged("ready\n")
 			go func() {
 				defer cancel()
-				for len(glob(b.runner.Dir+"/run-*/temp/up")) == 0 && t.Context().Err() == nil {
-					time.Sleep(5 * time.Millisecond)
-				}
+				<-ready
 			}()
 			res, err := b.runner.Run(ctx, run)
 			if err != nil {
