@@ -99,7 +99,7 @@ func (a *account) Event(e evidence.Event) {
 	case evidence.AgentEnded:
 		text := a.mark(e.Text(evidence.KeyOutcome)) + " after " + took(e.Int(evidence.KeyMillis))
 		if n := e.Int(evidence.KeyTurns); n > 0 {
-			text += fmt.Sprintf(", %d turns", n)
+			text += ", " + plural(n, "turn")
 		}
 		a.step(e.Tick, "agent", text)
 	case evidence.Snapshot:
@@ -125,6 +125,10 @@ func (a *account) Event(e evidence.Event) {
 		a.step(e.Tick, "proof", "a pristine checkout of "+short(e.Text(evidence.KeyCommit)))
 	case evidence.Note:
 		a.step(e.Tick, "note", a.paint(yellow, e.Text(evidence.KeyNote)))
+	case evidence.TickEnded:
+		if text := lesson(e.Text(evidence.KeyVerdict)); text != "" {
+			a.step(e.Tick, "so", a.paint(dim, text))
+		}
 	case evidence.Ended:
 		a.step(0, "end", a.mark(e.Text(evidence.KeyTerminal))+": "+e.Text(evidence.KeyReason))
 	case evidence.PublishedPR:
@@ -134,6 +138,17 @@ func (a *account) Event(e evidence.Event) {
 		}
 		a.step(0, "publish", what+": "+e.Text(evidence.KeyURL))
 	}
+}
+
+// lesson says what a tick's verdict means where it is not plain from its lines.
+func lesson(verdict string) string {
+	switch verdict {
+	case "acceptance_failed":
+		return "the visible gates pass, the held-out one does not: not done, and the agent hears no more than that"
+	case "no_change":
+		return "nothing was changed: a green gate over an empty diff proves nothing"
+	}
+	return ""
 }
 
 func (a *account) gate(e evidence.Event) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -194,15 +195,24 @@ func (s *stage) play(ctx context.Context) (evidence.Record, error) {
 		return evidence.Record{}, fmt.Errorf("label the issue: %w", err)
 	}
 	s.view.step(-1, "issue", fmt.Sprintf("#%d %q, labelled %q by maya", s.issue, demo.Title, trigger.DefaultLabel))
-	s.view.step(-1, "webhook", fmt.Sprintf("signed delivery answered %d %s", delivery.Status, delivery.Response))
+	s.view.step(-1, "webhook", fmt.Sprintf("signed delivery, answered %d %s", delivery.Status, answer(delivery)))
 	waiting, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
 	queued, err := s.hub.NextRun(waiting)
 	if err != nil {
-		return evidence.Record{}, fmt.Errorf("the webhook dispatched no run (answer %d %s): %w", delivery.Status, delivery.Response, err)
+		return evidence.Record{}, fmt.Errorf("the webhook dispatched no run (answer %d %s): %w", delivery.Status, answer(delivery), err)
 	}
 	s.view.step(-1, "runner", "the workflow starts the action's binary as a job of its own on "+short(queued.SHA))
 	return s.execute(ctx, queued)
+}
+
+// answer is what the webhook said, in one line.
+func answer(d forgetest.Delivery) string {
+	var a struct{ Status, Reason string }
+	if json.Unmarshal(d.Response, &a) != nil || a.Status == "" {
+		return strings.TrimSpace(string(d.Response))
+	}
+	return strings.TrimSpace(a.Status + " " + a.Reason)
 }
 
 func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Record, error) {
@@ -336,7 +346,7 @@ func (s *stage) tell(rec evidence.Record) error {
 		v.say("%s %s", v.paint(green, fmt.Sprintf("Draft pull request #%d", r.PullRequest)), r.URL)
 		v.say("proved by    %s, in a pristine checkout of %s", oneOf(r.ProvedBy), short(r.Commit))
 	}
-	v.say("cost         %s in %s over %s", rec.Totals.CostUSD, plural(int64(r.Calls), "model call"), plural(int64(r.Ticks), "tick"))
+	v.say("cost         %s in %s over %s (metered for real, paid to a stand-in)", rec.Totals.CostUSD, plural(int64(r.Calls), "model call"), plural(int64(r.Ticks), "tick"))
 	v.say("report       %s", r.Report)
 	v.say("record       %s", r.Record)
 	if body != "" {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/agent"
@@ -130,6 +131,9 @@ func (s *session) emit(kind evidence.Kind, tick int, attrs ...slog.Attr) {
 
 // note puts one sentence into the record and the account: what was assumed or could not be done.
 func (s *session) note(text string) {
+	if slices.Contains(s.rec.Notes, text) {
+		return
+	}
 	s.rec.Notes = append(s.rec.Notes, text)
 	s.emit(evidence.Note, 0, slog.String(evidence.KeyNote, text))
 }
