@@ -37,7 +37,7 @@ func (*claudeCode) Name() string { return "claude-code" }
 // Check looks for the executable.
 func (c *claudeCode) Check(context.Context) error {
 	if _, err := c.o.find("claude"); err != nil {
-		return fmt.Errorf("agent claude-code: %w; install it with: npm install --ignore-scripts --prefix ~/claude-code @anthropic-ai/claude-code-linux-x64@%s, and add its directory to PATH",
+		return fmt.Errorf("agent claude-code: %w; install it with `npm install --ignore-scripts --prefix DIR @anthropic-ai/claude-code-linux-x64@%s` and add DIR/node_modules/@anthropic-ai/claude-code-linux-x64 to PATH",
 			err, ClaudeCodeVersion)
 	}
 	return nil

@@ -128,6 +128,8 @@ type Meter struct {
 	tick    int
 	purpose string
 	calls   []Call
+	closed  bool
+	active  sync.WaitGroup // requests being served; grows only while closed is false
 	served  chan struct{}
 }
 
@@ -253,17 +255,39 @@ func (m *Meter) Check(model string) error {
 	return err
 }
 
-// Close ends calls in flight (they are booked) and stops listening.
+// Close ends calls in flight, waits until they are booked or ctx ends, and stops listening. It does not
+// wait for connections that are merely open.
 func (m *Meter) Close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
 	m.stop()
-	err := m.server.Shutdown(ctx)
-	if err != nil {
-		_ = m.server.Close()
-		err = fmt.Errorf("close meter: calls still in flight: %w", err)
+	booked := make(chan struct{})
+	go func() {
+		defer close(booked)
+		m.active.Wait()
+	}()
+	var err error
+	select {
+	case <-booked:
+	case <-ctx.Done():
+		err = fmt.Errorf("close meter: calls still in flight: %w", ctx.Err())
 	}
+	_ = m.server.Close() // its error is the listener's, which nobody uses any more
 	<-m.served
 	if t, ok := m.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 	return err
+}
+
+// enter counts a request that is being served, unless the meter is closed.
+func (m *Meter) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.active.Add(1)
+	return true
 }

@@ -1,8 +1,6 @@
 package meter
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,8 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,6 +26,10 @@ const bodyTime = 30 * time.Second
 
 // serve checks in the order of what a stranger on the machine may learn: nothing before the nonce.
 func (m *Meter) serve(w http.ResponseWriter, r *http.Request) {
+	if !m.enter() {
+		panic(http.ErrAbortHandler) // closed: no answer, least of all an empty good one
+	}
+	defer m.active.Done()
 	kind, fail := m.accept(r)
 	if fail != nil {
 		m.api.fail(w, *fail)
@@ -213,113 +213,4 @@ func (m *Meter) forwardFree(w http.ResponseWriter, r *http.Request, body []byte)
 	}
 	defer resp.Body.Close()
 	m.relayError(w, resp)
-}
-
-// outgoing builds the request from an allow-list of headers; the key is added to it alone.
-func (m *Meter) outgoing(ctx context.Context, r *http.Request, body []byte) *http.Request {
-	u := *m.upstream
-	u.Path += r.URL.Path
-	u.RawQuery = m.api.query(r)
-	h := http.Header{"Accept-Encoding": {"identity"}}
-	for name, values := range r.Header {
-		switch name {
-		case "Accept", "Content-Type", "User-Agent":
-			h[name] = values
-		default:
-			if m.api.requestHeader(name) {
-				h[name] = values
-			}
-		}
-	}
-	m.api.authorize(h, m.cfg.Key)
-	req := &http.Request{
-		Method: r.Method, URL: &u, Host: u.Host, Header: h, ContentLength: int64(len(body)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(bytes.NewReader(body)),
-		// Lets the transport try again on a kept connection that had died before anything was written.
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}
-	return req.WithContext(ctx)
-}
-
-// relayError passes an answer that is not metered. A redirect is not an answer: it is neither
-// followed with the key nor shown to the client.
-func (m *Meter) relayError(w http.ResponseWriter, resp *http.Response) {
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		m.api.fail(w, failure{http.StatusBadGateway, fmt.Sprintf(
-			"the model provider %s answered with a redirect (%d), which is not followed: correct the model base URL", m.upstream.Host, resp.StatusCode)})
-		return
-	}
-	plain, err := decoded(resp)
-	if err != nil {
-		m.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
-		return
-	}
-	m.copyHeader(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(w, io.LimitReader(plain, bodyLimit)) // the client may have gone: nothing is lost by it
-}
-
-func (m *Meter) copyHeader(dst, src http.Header) {
-	for name, values := range src {
-		if name == "Content-Type" || name == "Retry-After" || name == "Retry-After-Ms" || m.api.responseHeader(name) {
-			dst[name] = values
-		}
-	}
-}
-
-// decoded undoes a compression that was not asked for.
-func decoded(resp *http.Response) (io.Reader, error) {
-	switch enc := strings.ToLower(resp.Header.Get("Content-Encoding")); enc {
-	case "", "identity":
-		return resp.Body, nil
-	case "gzip", "x-gzip":
-		return gzip.NewReader(resp.Body)
-	default:
-		return nil, fmt.Errorf("content-encoding %s", printable(enc))
-	}
-}
-
-// pump copies and counts, flushing what has come: a stream's first byte must not wait for its next.
-// It reports whether the answer came whole and reached the client whole.
-func pump(w http.ResponseWriter, src io.Reader, count counter) bool {
-	rc := http.NewResponseController(w)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := src.Read(buf)
-		if n > 0 {
-			count.write(buf[:n])
-			if _, werr := w.Write(buf[:n]); werr != nil {
-				return false
-			}
-			if rc.Flush() != nil {
-				return false
-			}
-		}
-		if err != nil {
-			return err == io.EOF
-		}
-	}
-}
-
-// reason names a transport error without the URL in it.
-func reason(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return err.Error()
-}
-
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e7 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }

@@ -19,10 +19,9 @@ import (
 type Model struct {
 	script Script
 	server *http.Server
-	listen net.Listener
 	served chan struct{}
-	stop   context.CancelFunc
-	base   context.Context
+	done   chan struct{} // closed by Close: delays end
+	close  sync.Once
 
 	mu       sync.Mutex
 	requests []Request
@@ -31,8 +30,7 @@ type Model struct {
 
 // NewModel returns a model that answers by the script. It is an http.Handler; Start makes it a server.
 func NewModel(script Script) *Model {
-	base, stop := context.WithCancel(context.Background()) //nolint:contextcheck // ended by Close
-	return &Model{script: script, sessions: map[string]int{}, base: base, stop: stop}
+	return &Model{script: script, sessions: map[string]int{}, done: make(chan struct{})}
 }
 
 // Start listens on a free loopback port and returns the base URL.
@@ -41,7 +39,7 @@ func (m *Model) Start(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("start the model server: %w", err)
 	}
-	m.listen, m.served = l, make(chan struct{})
+	m.served = make(chan struct{})
 	m.server = &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(m.served)
@@ -52,7 +50,7 @@ func (m *Model) Start(ctx context.Context) (string, error) {
 
 // Close stops the server and ends what still waits.
 func (m *Model) Close() {
-	m.stop()
+	m.close.Do(func() { close(m.done) })
 	if m.server != nil {
 		_ = m.server.Close()
 		<-m.served
@@ -102,7 +100,7 @@ func (m *Model) answer(w http.ResponseWriter, r *http.Request, req Request) {
 		case <-time.After(turn.Delay):
 		case <-r.Context().Done():
 			return
-		case <-m.base.Done():
+		case <-m.done:
 			return
 		}
 	}
