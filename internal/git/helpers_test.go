@@ -271,3 +271,8 @@ func (f *forge) ref(t testing.TB, name string) ID {
 }
 
 func uidOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}

@@ -16,8 +16,9 @@ type RefUpdate struct {
 
 // Push writes refs in one atomic step, each only if the remote still has what Expect says. By its own
 // check, whatever the caller asks, it writes the run's branch and refs/proctor/** only, deletes
-// nothing, and moves the branch over nothing but commits of ours. Works from a shallow store. Failures
-// are *RemoteError; its Ref names the update that was refused when the remote told.
+// nothing, and moves the branch over nothing but commits of ours. Works from a shallow store. A ref
+// that is at New already is a success, so a push whose answer was lost can be repeated. Failures are
+// *RemoteError; its Ref names the update that was refused when the remote told.
 func (s *Store) Push(ctx context.Context, remote Remote, updates []RefUpdate) error {
 	e, err := remote.endpoint()
 	if err != nil {
