@@ -37,17 +37,18 @@ func (h Hit) Key() [sha256.Size]byte { return h.sum }
 
 // Detector is safe for concurrent use.
 type Detector struct {
-	vendor *vendorRules
-	known  []knownValue
+	rules *ruleset
+	names assignments
+	known []knownValue
 }
 
 // New prepares a detector. It compiles nothing yet.
 func New(known []Known) (*Detector, error) {
-	vendor, err := loadVendorRules()
+	rules, err := loadRules()
 	if err != nil {
 		return nil, err
 	}
-	d := &Detector{vendor: vendor}
+	d := &Detector{rules: rules, names: assignments{nameWords()}}
 	for _, k := range known {
 		if len(k.Value) >= 8 {
 			d.known = append(d.known, encodeKnown(k))
@@ -83,8 +84,10 @@ func (d *Detector) Scan(name string, data []byte) []Hit {
 				add("known value: "+k.name, v, at, k.value)
 			}
 		}
-		d.vendor.scan(v.text, func(rule string, at int, value string) { add(rule, v, at, value) })
-		scanAssignments(v.text, unquoted, func(at int, value string) { add("generic-secret", v, at, value) })
+		d.rules.scan(v.text, func(rule string, at int, value string) { add(rule, v, at, value) })
+		if !v.loose {
+			d.names.scan(v.text, unquoted, func(at int, value string) { add("generic-secret", v, at, value) })
+		}
 		scanURLs(v.text, func(at int, value string) { add("url-password", v, at, value) })
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return a.Line - b.Line })

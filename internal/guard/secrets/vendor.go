@@ -4,9 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
-	"sync"
+	"slices"
 )
 
 //go:embed gitleaks.json
@@ -17,38 +15,17 @@ var vendorData []byte
 //go:embed own.json
 var ownData []byte
 
-type vendorRule struct {
-	ID       string   `json:"id"`
-	Regex    string   `json:"regex"`
-	Group    int      `json:"group"`
-	Entropy  float64  `json:"entropy"`
-	Keywords []string `json:"keywords"`
-	Allow    []struct {
-		Regexes   []string `json:"regexes"`
-		Target    string   `json:"target"`
-		Stopwords []string `json:"stopwords"`
-	} `json:"allow"`
-
-	once  sync.Once
-	re    *regexp.Regexp
-	allow []allowance
-}
-
-type allowance struct {
-	re    *regexp.Regexp
-	whole bool // matched against the whole match, not the value in it
-}
-
-type vendorRules struct {
-	rules []*vendorRule
+// ruleset is all formats, and where to look for which.
+type ruleset struct {
+	rules []*rule
 	words keywords
 }
 
-func loadVendorRules() (*vendorRules, error) {
-	v := &vendorRules{}
+func loadRules() (*ruleset, error) {
+	v := &ruleset{}
 	for _, data := range [][]byte{ownData, vendorData} {
 		var file struct {
-			Rules []*vendorRule `json:"rules"`
+			Rules []*rule `json:"rules"`
 		}
 		if err := json.Unmarshal(data, &file); err != nil {
 			return nil, fmt.Errorf("read the detector's own rules: %w", err)
@@ -56,41 +33,33 @@ func loadVendorRules() (*vendorRules, error) {
 		v.rules = append(v.rules, file.Rules...)
 	}
 	for i, r := range v.rules {
-		for _, k := range r.Keywords {
-			v.words.add(strings.ToLower(k), i)
+		for _, k := range r.words() {
+			v.words.add(k, i)
 		}
 	}
 	return v, nil
 }
 
-func (r *vendorRule) compile() {
-	r.once.Do(func() {
-		r.re = regexp.MustCompile(r.Regex)
-		for _, a := range r.Allow {
-			for _, s := range a.Regexes {
-				r.allow = append(r.allow, allowance{regexp.MustCompile(s), a.Target == "match"})
-			}
+func (v *ruleset) scan(text string, found func(rule string, at int, value string)) {
+	at := v.words.in(text, len(v.rules))
+	for i, r := range v.rules {
+		if len(at[i]) == 0 {
+			continue
 		}
-	})
-}
-
-func (v *vendorRules) scan(text string, found func(rule string, at int, value string)) {
-	for _, i := range v.words.in(text) {
-		r := v.rules[i]
 		r.compile()
-		for _, m := range r.re.FindAllStringSubmatchIndex(text, -1) {
-			from, to := r.valueOf(m)
-			value := text[from:to]
-			if r.Entropy > 0 && entropy(value) <= r.Entropy || isPlaceholder(value) || r.allowed(text[m[0]:m[1]], value) {
-				continue
+		r.find(text, at[i], func(from int, match string, m []int) {
+			a, b := r.valueOf(m)
+			value := match[a-m[0] : b-m[0]]
+			if r.Entropy > 0 && entropy(value) <= r.Entropy || isPlaceholder(value) || r.allowed(match, value) {
+				return
 			}
-			found(r.ID, from, value)
-		}
+			found(r.ID, from+a, value)
+		})
 	}
 }
 
 // valueOf finds the credential inside a match: the named group, else the first one that took part, else all.
-func (r *vendorRule) valueOf(m []int) (from, to int) {
+func (r *rule) valueOf(m []int) (from, to int) {
 	if r.Group > 0 && 2*r.Group+1 < len(m) && m[2*r.Group] >= 0 {
 		return m[2*r.Group], m[2*r.Group+1]
 	}
@@ -102,24 +71,23 @@ func (r *vendorRule) valueOf(m []int) (from, to int) {
 	return m[0], m[1]
 }
 
-func (r *vendorRule) allowed(match, value string) bool {
-	for _, a := range r.allow {
-		if a.whole && a.re.MatchString(match) || !a.whole && a.re.MatchString(value) {
-			return true
+func (r *rule) allowed(match, value string) bool {
+	return slices.ContainsFunc(r.allow, func(a allowance) bool {
+		if a.whole {
+			return a.re.MatchString(match)
 		}
-	}
-	return false
+		return a.re.MatchString(value)
+	})
 }
 
-// keywords finds which rules a text can concern, in one pass over it. A table over two bytes rules
-// nearly every position out.
+// keywords finds where words stand, in one pass. A table over two bytes rules nearly every position out.
 type keywords struct {
 	first [1 << 16]uint16 // 0, or 1 + index into lists
 	lists [][]keyword
 }
 
 type keyword struct {
-	word string
+	word string // lower case, at least two bytes
 	rule int
 }
 
@@ -133,30 +101,38 @@ func (k *keywords) add(word string, rule int) {
 	k.lists[at] = append(k.lists[at], keyword{word, rule})
 }
 
-// in lists the rules, in their own order, of which a key word occurs in text in any case.
-func (k *keywords) in(text string) []int {
-	hit := map[int]bool{}
-	most := -1
-	var prev byte
-	for i := range len(text) {
+// in lists, for each of n rules, the places in rising order where one of its words stands in any case.
+func (k *keywords) in(text string, n int) [][]int {
+	out := make([][]int, n)
+	if text == "" {
+		return out
+	}
+	prev := lower(text[0])
+	for i := 1; i < len(text); i++ {
 		c := lower(text[i])
-		if list := k.first[uint16(prev)<<8|uint16(c)]; i > 0 && list != 0 {
+		if list := k.first[uint16(prev)<<8|uint16(c)]; list != 0 {
 			for _, w := range k.lists[list-1] {
-				if !hit[w.rule] && len(text)-(i-1) >= len(w.word) && strings.EqualFold(text[i-1:i-1+len(w.word)], w.word) {
-					hit[w.rule] = true
-					most = max(most, w.rule)
+				p := out[w.rule]
+				if hasFold(text[i-1:], w.word) && (len(p) == 0 || p[len(p)-1] != i-1) {
+					out[w.rule] = append(p, i-1)
 				}
 			}
 		}
 		prev = c
 	}
-	var out []int
-	for i := 0; i <= most; i++ {
-		if hit[i] {
-			out = append(out, i)
+	return out
+}
+
+func hasFold(text, word string) bool {
+	if len(text) < len(word) {
+		return false
+	}
+	for i := 2; i < len(word); i++ {
+		if lower(text[i]) != word[i] {
+			return false
 		}
 	}
-	return out
+	return true
 }
 
 func lower(c byte) byte {
