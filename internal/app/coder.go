@@ -50,6 +50,10 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		if err != nil {
 			return loop.AgentSeen{}, fmt.Errorf("run the agent: %w", err)
 		}
+		if needsModel(s.cfg.Agent.Name) && out.Kind == agent.OK && !s.asked(t.Tick) {
+			// Some CLIs report success when they ended before their first turn.
+			out.Kind, out.Detail = agent.Incomplete, "it reported success without having asked its model anything"
+		}
 		s.keepCall(tick, out)
 		if out.Kind != agent.LimitRate || try == rateRetries || ctx.Err() != nil {
 			return s.health(out), nil
@@ -64,6 +68,16 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		wait *= 2
 		task.Timeout = min(task.Timeout, max(t.TimeLeft-out.Duration-wait, time.Second))
 	}
+}
+
+// asked says whether the tick has made a model call.
+func (s *session) asked(tick int) bool {
+	for _, c := range s.meter.Calls() {
+		if c.Tick == tick && c.Purpose == "agent" {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *session) keepCall(tick *evidence.Tick, o agent.Outcome) {

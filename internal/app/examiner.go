@@ -117,7 +117,11 @@ func (s *session) gateEnv(home, tmp string) []string {
 // runGate runs one gate and puts it into the record, its output beside it unless it is sealed.
 func (s *session) runGate(ctx context.Context, spec gate.Spec, at place, tick int) (gate.Result, error) {
 	s.started(spec, at, tick)
-	r, err := s.gates.Run(ctx, spec, at.Place)
+	gates := s.gates
+	if at.Sealed {
+		gates = s.proofGates
+	}
+	r, err := gates.Run(ctx, spec, at.Place)
 	if err != nil {
 		return r, err
 	}
@@ -408,7 +412,7 @@ func (s *session) newProof(ctx context.Context, id git.ID) (*git.Proof, error) {
 		return nil, fmt.Errorf("make the proof's directory: %w", err)
 	}
 	var opts []git.WorktreeOption
-	user, other := s.box.User()
+	user, other := s.proofBox.User()
 	if other {
 		opts = append(opts, git.OwnedBy(git.Owner{UID: user.UID, GID: user.GID}))
 	}
@@ -416,7 +420,7 @@ func (s *session) newProof(ctx context.Context, id git.ID) (*git.Proof, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the pristine checkout: %w", err)
 	}
-	if err := s.box.Own(p.Dir, p.Home, p.Tmp); err != nil {
+	if err := s.proofBox.Own(p.Dir, p.Home, p.Tmp); err != nil {
 		return nil, err
 	}
 	return p, nil

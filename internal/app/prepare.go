@@ -58,6 +58,19 @@ func (s *session) confine(ctx context.Context) error {
 	}
 	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports)
 	s.gates = &gate.Runner{Box: s.box}
+	return s.confineProofs()
+}
+
+// proofUser is who the gates of a proof run as, where the harness may choose: another than the agent's, whose
+// files the proof's code could otherwise mark (modes, times, attributes) for the next tick to read.
+const proofUser = 65533
+
+func (s *session) confineProofs() error {
+	box, err := sandbox.New(sandbox.Config{Mode: sandbox.Mode(s.cfg.Sandbox.Mode), Exe: s.env.Exe, Log: s.log, User: sandbox.Identity{UID: proofUser, GID: proofUser}})
+	if err != nil {
+		return err
+	}
+	s.proofBox, s.proofGates = box, &gate.Runner{Box: box}
 	return nil
 }
 

@@ -50,17 +50,19 @@ type session struct {
 	goal    goal
 	labels  policy.Labels
 
-	box       *sandbox.Box
-	toolDirs  []string
-	gates     *gate.Runner
-	agentTree *git.Worktree
-	gateTree  *git.Worktree
-	agentHome string
-	agentTmp  string
-	coder     agent.Agent
-	meter     *meter.Meter
-	guard     *guard.Guard
-	judge     *judge.Judge
+	box        *sandbox.Box
+	toolDirs   []string
+	gates      *gate.Runner
+	proofBox   *sandbox.Box
+	proofGates *gate.Runner
+	agentTree  *git.Worktree
+	gateTree   *git.Worktree
+	agentHome  string
+	agentTmp   string
+	coder      agent.Agent
+	meter      *meter.Meter
+	guard      *guard.Guard
+	judge      *judge.Judge
 
 	saved  checkpoint
 	lease  *git.Lease

@@ -171,7 +171,7 @@ type Call struct {
 	CacheRead  int64     `json:"cache_read_tokens"`
 	CacheWrite int64     `json:"cache_write_tokens"`
 	CostUSD    money.USD `json:"cost_usd"`
-	Priced     string    `json:"priced"` // "usage", "reserved" (no usage came) or "free"
+	Priced     string    `json:"priced"` // "usage", "reserved" (no usage came), "free" or "unpriced"
 	Millis     int64     `json:"ms"`
 }
 
