@@ -147,6 +147,10 @@ func (s *session) open(ctx context.Context) error {
 		return fmt.Errorf("make the run's directory: %w. Next: free space or set RUNNER_TEMP to a directory that can be written", err)
 	}
 	s.dir = dir
+	// Two untrusted users have directories below it; what is not theirs is closed to both.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return fmt.Errorf("open the way through the run's directory: %w", err)
+	}
 	g, err := git.New(git.Options{Now: s.env.Now, Path: s.req.toolPath, Network: networkVariables(s.env.Getenv)})
 	if err != nil {
 		return usage(err)
