@@ -64,6 +64,9 @@ func (c *check) run(ctx context.Context) error {
 
 	hits := make(map[int][]secrets.Hit)
 	for i, change := range c.in.Changes {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		found, err := c.change(ctx, change)
 		if err != nil {
 			return err

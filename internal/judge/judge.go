@@ -53,7 +53,7 @@ type Finding struct {
 	Detail   string   `json:"detail"`
 }
 
-// Verdict is a verdict. The zero value is a rejection.
+// Verdict of the reviewer. The zero value is a rejection.
 type Verdict struct {
 	Approved bool      `json:"approved"`
 	Findings []Finding `json:"findings,omitempty"`
