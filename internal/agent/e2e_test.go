@@ -57,7 +57,11 @@ func newE2E(t testing.TB, script agenttest.Script, ceiling money.USD) *e2e {
 
 func (e *e2e) run(t testing.TB) (Outcome, []Event) {
 	t.Helper()
-	return e.lab.run(t, "claude-code", Options{Program: realClaude(t)})
+	out, events := e.lab.run(t, "claude-code", Options{Program: realClaude(t)})
+	if err := e.meter.Quiet(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return out, events
 }
 
 func TestE2EClaudeCodeEditsWritesAndRunsConfined(t *testing.T) {

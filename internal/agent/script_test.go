@@ -161,6 +161,9 @@ func TestAScriptSpendsRealMeteredMoney(t *testing.T) {
 		l := newLab(t, sandbox.Auto)
 		m, model := fund(t, &l, nil, c.ceiling)
 		o, _ := l.run(t, "script", Options{Plan: plan})
+		if err := m.Quiet(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		each := money.USD(20000*1000 + 1000*5000) // haiku 4.5: $1 and $5 per million
 		if o.Kind != c.kind || len(m.Calls()) != c.calls || m.Spent() != money.USD(c.calls)*each {
 			t.Errorf("INV-35 ceiling %s: %s (%s) after %d calls, spent %s, want %s", c.ceiling, o.Kind, o.Detail, len(m.Calls()), m.Spent(), money.USD(c.calls)*each)

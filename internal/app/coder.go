@@ -50,6 +50,7 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		if err != nil {
 			return loop.AgentSeen{}, fmt.Errorf("run the agent: %w", err)
 		}
+		s.bookCalls(ctx)
 		if needsModel(s.cfg.Agent.Name) && out.Kind == agent.OK && !s.asked(t.Tick) {
 			// Some CLIs report success when they ended before their first turn.
 			out.Kind, out.Detail = agent.Incomplete, "it reported success without having asked its model anything"
@@ -67,6 +68,15 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		}
 		wait *= 2
 		task.Timeout = min(task.Timeout, max(t.TimeLeft-out.Duration-wait, time.Second))
+	}
+}
+
+// bookCalls waits until the meter has booked what the agent's processes, all gone by now, had in flight.
+func (s *session) bookCalls(ctx context.Context) {
+	booking, done := until(ctx, 2*time.Second)
+	defer done()
+	if err := s.meter.Quiet(booking); err != nil {
+		s.note("the cost of a model call is not known yet: " + err.Error())
 	}
 }
 

@@ -76,21 +76,21 @@ func TestOvershootIsAtMostOneCallWhateverUsageIsReported(t *testing.T) {
 		}
 		m, refused := run(ceiling, reserve)
 		var dearest, sum money.USD
-		for _, c := range m.Calls() {
+		for _, c := range booked(t, m).Calls() {
 			dearest, sum = max(dearest, c.CostUSD), sum.Add(c.CostUSD)
 		}
-		if sum != m.Spent() {
-			t.Fatalf("INV-35 run %d: calls sum to %s, spent is %s", i, sum, m.Spent())
+		if sum != booked(t, m).Spent() {
+			t.Fatalf("INV-35 run %d: calls sum to %s, spent is %s", i, sum, booked(t, m).Spent())
 		}
-		if over := m.Spent() - ceiling; over > dearest || over > money.Dollar/25 {
+		if over := booked(t, m).Spent() - ceiling; over > dearest || over > money.Dollar/25 {
 			t.Fatalf("INV-35 run %d: %s over the ceiling of %s, the dearest call was %s", i, over, ceiling, dearest)
 		}
 		if refused != 3 || !m.Exhausted() {
-			t.Fatalf("INV-35 run %d: %d clients were stopped, exhausted %v, spent %s in %d calls", i, refused, m.Exhausted(), m.Spent(), len(m.Calls()))
+			t.Fatalf("INV-35 run %d: %d clients were stopped, exhausted %v, spent %s in %d calls", i, refused, m.Exhausted(), booked(t, m).Spent(), len(booked(t, m).Calls()))
 		}
 	}
-	if control, refused := run(money.Max, Reserve{}); control.Spent() <= money.Dollar/10 || refused != 0 {
-		t.Errorf("control: without a ceiling the same load spent %s and %d were refused", control.Spent(), refused)
+	if control, refused := run(money.Max, Reserve{}); booked(t, control).Spent() <= money.Dollar/10 || refused != 0 {
+		t.Errorf("control: without a ceiling the same load spent %s and %d were refused", booked(t, control).Spent(), refused)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestTheRefusalTellsTheAgentWhatToDo(t *testing.T) {
 	m := start(t, up, func(c *Config) { c.Ceiling = money.Dollar / 100 })
 	status, got := post(t, m, "/v1/messages", body(model, 128000))
 	if status != http.StatusPaymentRequired || !strings.Contains(got, "billing_error") || !strings.Contains(got, "$0.0000 of $0.0100") ||
-		!strings.Contains(got, "stops.max_cost_usd") || !m.Exhausted() || m.Spent() != 0 {
+		!strings.Contains(got, "stops.max_cost_usd") || !m.Exhausted() || booked(t, m).Spent() != 0 {
 		t.Errorf("status %d, exhausted %v: %s", status, m.Exhausted(), got)
 	}
 }
@@ -141,9 +141,9 @@ func TestFailedCallsCostWhatTheProviderWouldCharge(t *testing.T) {
 			t.Parallel()
 			m := start(t, server(t, c.h), nil)
 			status, got := post(t, m, "/v1/messages", body(model, 1000)) // 1000 × $10 per million = $0.01
-			call := m.Calls()[0]
-			if status != c.status || call.Priced != c.priced || m.Spent() < c.least || m.Spent() > c.most {
-				t.Errorf("status %d, priced %s, spent %s: %s", status, call.Priced, m.Spent().Decimal(), got)
+			call := booked(t, m).Calls()[0]
+			if status != c.status || call.Priced != c.priced || booked(t, m).Spent() < c.least || booked(t, m).Spent() > c.most {
+				t.Errorf("status %d, priced %s, spent %s: %s", status, call.Priced, booked(t, m).Spent().Decimal(), got)
 			}
 			if c.status == 429 && call.RetryAfter != 7*time.Second {
 				t.Errorf("retry after %s", call.RetryAfter)
@@ -155,8 +155,8 @@ func TestFailedCallsCostWhatTheProviderWouldCharge(t *testing.T) {
 		up := server(t, nil)
 		m := start(t, up, nil)
 		up.Close()
-		if status, _ := post(t, m, "/v1/messages", body(model, 1000)); status != 502 || m.Calls()[0].Priced != PricedFree {
-			t.Errorf("status %d, %+v", status, m.Calls())
+		if status, _ := post(t, m, "/v1/messages", body(model, 1000)); status != 502 || booked(t, m).Calls()[0].Priced != PricedFree {
+			t.Errorf("status %d, %+v", status, booked(t, m).Calls())
 		}
 	})
 }

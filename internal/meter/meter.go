@@ -129,7 +129,8 @@ type Meter struct {
 	purpose string
 	calls   []Call
 	closed  bool
-	active  sync.WaitGroup // requests being served; grows only while closed is false
+	serving int           // requests being served
+	idle    chan struct{} // closed when serving becomes 0
 	served  chan struct{}
 }
 
@@ -262,16 +263,9 @@ func (m *Meter) Close(ctx context.Context) error {
 	m.closed = true
 	m.mu.Unlock()
 	m.stop()
-	booked := make(chan struct{})
-	go func() {
-		defer close(booked)
-		m.active.Wait()
-	}()
-	var err error
-	select {
-	case <-booked:
-	case <-ctx.Done():
-		err = fmt.Errorf("close meter: calls still in flight: %w", ctx.Err())
+	err := m.Quiet(ctx)
+	if err != nil {
+		err = fmt.Errorf("close meter: %w", err)
 	}
 	_ = m.server.Close() // its error is the listener's, which nobody uses any more
 	<-m.served
@@ -288,6 +282,34 @@ func (m *Meter) enter() bool {
 	if m.closed {
 		return false
 	}
-	m.active.Add(1)
+	if m.serving == 0 {
+		m.idle = make(chan struct{})
+	}
+	m.serving++
 	return true
+}
+
+func (m *Meter) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.serving--; m.serving == 0 {
+		close(m.idle)
+	}
+}
+
+// Quiet waits until every call in flight is booked. A client has its answer before its call is booked, so
+// whoever reads Spent or Calls after a client has ended waits here first.
+func (m *Meter) Quiet(ctx context.Context) error {
+	m.mu.Lock()
+	idle, busy := m.idle, m.serving > 0
+	m.mu.Unlock()
+	if !busy {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("calls are still in flight: %w", ctx.Err())
+	}
 }

@@ -110,7 +110,7 @@ func TestACallIsPricedByTheUsageThatTheStreamReports(t *testing.T) {
 	}
 	// 100×2 + 1000×0.2 + 20×2.5 + 50×10 dollars per million
 	want := money.USD(200_000 + 200_000 + 50_000 + 500_000)
-	calls := m.Calls()
+	calls := booked(t, m).Calls()
 	if len(calls) != 1 {
 		t.Fatalf("calls: %+v", calls)
 	}
@@ -120,8 +120,8 @@ func TestACallIsPricedByTheUsageThatTheStreamReports(t *testing.T) {
 		CacheRead: 1000, CacheWrite: 20, CostUSD: want, Priced: PricedUsage}, got1); diff != "" {
 		t.Error(diff)
 	}
-	if m.Spent() != want || m.Left() != 5*money.Dollar-want || m.Exhausted() {
-		t.Errorf("spent %s, left %s, exhausted %v", m.Spent(), m.Left(), m.Exhausted())
+	if booked(t, m).Spent() != want || booked(t, m).Left() != 5*money.Dollar-want || m.Exhausted() {
+		t.Errorf("spent %s, left %s, exhausted %v", booked(t, m).Spent(), booked(t, m).Left(), m.Exhausted())
 	}
 }
 
@@ -178,8 +178,8 @@ func TestTheWayAStreamTravelsDoesNotChangeItsPrice(t *testing.T) {
 				if status, _ := post(t, m, "/v1/messages", body(model, 1000)); status != 200 {
 					t.Fatalf("status %d", status)
 				}
-				if m.Spent() != want {
-					t.Errorf("spent %s, want %s: %+v", m.Spent().Decimal(), want.Decimal(), m.Calls())
+				if booked(t, m).Spent() != want {
+					t.Errorf("spent %s, want %s: %+v", booked(t, m).Spent().Decimal(), want.Decimal(), booked(t, m).Calls())
 				}
 				if (proto == "HTTP/2.0") != h2 {
 					t.Errorf("travelled by %s", proto)
@@ -240,8 +240,8 @@ func TestClosingBooksTheCallsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-done
-	if m.Spent() == 0 || len(m.Calls()) != 1 {
-		t.Errorf("spent %s in %d calls", m.Spent(), len(m.Calls()))
+	if booked(t, m).Spent() == 0 || len(booked(t, m).Calls()) != 1 {
+		t.Errorf("spent %s in %d calls", booked(t, m).Spent(), len(booked(t, m).Calls()))
 	}
 }
 
@@ -304,4 +304,15 @@ func TestABasePathIsKept(t *testing.T) {
 	if path != "/gateway/anthropic/v1/messages?beta=true" {
 		t.Errorf("path %s", path)
 	}
+}
+
+// booked waits until every answered call is booked: a client has its answer a moment earlier.
+func booked(t *testing.T, m *Meter) *Meter {
+	t.Helper()
+	ctx, done := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	defer done()
+	if err := m.Quiet(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

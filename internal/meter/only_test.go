@@ -26,7 +26,7 @@ func TestAModelWithoutAPriceIsRefusedUnlessAcknowledged(t *testing.T) {
 		if status, _ := post(t, control, "/v1/messages", body(name, 10)); status != 200 || asked != 1 {
 			t.Errorf("control %s: status %d, asked %d", name, status, asked)
 		}
-		if c := control.Calls()[0]; c.Priced != PricedUnpriced || c.Output != 50 || control.Spent() != 0 {
+		if c := booked(t, control).Calls()[0]; c.Priced != PricedUnpriced || c.Output != 50 || booked(t, control).Spent() != 0 {
 			t.Errorf("control %s: %+v", name, c)
 		}
 		priced := start(t, up, func(c *Config) {
@@ -148,8 +148,8 @@ func TestARedirectIsNotFollowedWithTheKey(t *testing.T) {
 				t.Errorf("INV-37 %d %s: status %d, leaked %q, %s", code, path, status, leaked, got)
 			}
 		}
-		if m.Spent() != 0 {
-			t.Errorf("INV-37 %d: a redirect cost %s", code, m.Spent())
+		if booked(t, m).Spent() != 0 {
+			t.Errorf("INV-37 %d: a redirect cost %s", code, booked(t, m).Spent())
 		}
 	}
 	up := server(t, func(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ func (m *Meter) serve(w http.ResponseWriter, r *http.Request) {
 	if !m.enter() {
 		panic(http.ErrAbortHandler) // closed: no answer, least of all an empty good one
 	}
-	defer m.active.Done()
+	defer m.leave()
 	kind, fail := m.accept(r)
 	if fail != nil {
 		m.api.fail(w, *fail)
