@@ -35,6 +35,9 @@ func (h Hit) Digest() string { return hex.EncodeToString(h.sum[:6]) }
 // Key identifies the value across files without holding it.
 func (h Hit) Key() [sha256.Size]byte { return h.sum }
 
+// maxHits bounds what one file can cost; more than this is a list of credentials, whichever stands where.
+const maxHits = 2000
+
 // Detector is safe for concurrent use.
 type Detector struct {
 	rules *ruleset
@@ -69,7 +72,7 @@ func (d *Detector) Scan(name string, data []byte) []Hit {
 	add := func(rule string, v view, at int, value string) {
 		here := span{at, at + len(value)}
 		sum := sha256.Sum256([]byte(value))
-		if seen[sum] || slices.ContainsFunc(taken, here.overlaps) {
+		if seen[sum] || len(hits) >= maxHits || slices.ContainsFunc(taken, here.overlaps) {
 			return
 		}
 		seen[sum] = true

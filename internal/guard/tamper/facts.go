@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 )
@@ -65,16 +66,17 @@ type segment struct {
 func (d *dialect) read(path, text string) facts {
 	code, bare := d.syntax.mask(text)
 	f := facts{code: code}
+	at := newlines(text)
 	segments := d.segments(code, bare)
 	end := len(text)
 	if len(segments) > 0 {
 		end = segments[0].from
 	}
-	f.outside = d.measure(segment{from: 0, to: end}, path, code, bare)
+	f.outside = d.measure(segment{from: 0, to: end}, path, code, bare, at)
 	for _, s := range segments {
-		f.tests = append(f.tests, d.measure(s, path, code, bare))
+		f.tests = append(f.tests, d.measure(s, path, code, bare, at))
 	}
-	f.markers = d.markers(path, text, code, bare, segments)
+	f.markers = d.markers(path, text, code, bare, segments, at)
 	return f
 }
 
@@ -115,12 +117,15 @@ func (d *dialect) segments(code, bare string) []segment {
 	return out
 }
 
+// maxAnnotation is how many lines above a definition may belong to it.
+const maxAnnotation = 300
+
 // annotated walks up from a definition over the annotations that belong to it. An annotation may
 // run over several lines inside its brackets.
 func annotated(bare string, at int) int {
 	start := strings.LastIndexByte(bare[:at], '\n') + 1
 	depth := 0
-	for end := start; end > 0; {
+	for end, n := start, 0; end > 0 && n < maxAnnotation; n++ {
 		from := strings.LastIndexByte(bare[:end-1], '\n') + 1
 		line := strings.TrimSpace(bare[from : end-1])
 		for _, c := range line {
@@ -142,9 +147,9 @@ func annotated(bare string, at int) int {
 	return start
 }
 
-func (d *dialect) measure(s segment, path, code, bare string) test {
+func (d *dialect) measure(s segment, path, code, bare string, at lines) test {
 	c, b := code[s.from:s.to], bare[s.from:s.to]
-	t := test{name: s.name, path: path, line: 1 + strings.Count(code[:s.def], "\n"), rows: rows(b)}
+	t := test{name: s.name, path: path, line: at.line(s.def), rows: rows(b)}
 	t.asserts = count(d.asserts, b) - count(d.vacuous, c)
 	t.weak = count(d.loose, c)
 	t.swallows = count(d.swallow, b)
@@ -157,7 +162,7 @@ func (d *dialect) measure(s segment, path, code, bare string) test {
 	return t
 }
 
-func (d *dialect) markers(path, text, code, bare string, segments []segment) []marker {
+func (d *dialect) markers(path, text, code, bare string, segments []segment, at lines) []marker {
 	var out []marker
 	add := func(re *regexp.Regexp, in string, focus bool) {
 		for _, m := range find(re, in) {
@@ -165,11 +170,9 @@ func (d *dialect) markers(path, text, code, bare string, segments []segment) []m
 			if in == code && bare[m[0]] != code[m[0]] {
 				continue
 			}
-			mk := marker{path: path, line: 1 + strings.Count(text[:m[0]], "\n"), text: cut(squeeze(lineAt(text, m[0]))), focus: focus}
-			for _, s := range segments {
-				if m[0] >= s.from && m[0] < s.to {
-					mk.test = s.name
-				}
+			mk := marker{path: path, line: at.line(m[0]), text: cut(squeeze(lineAt(text, m[0]))), focus: focus}
+			if i := sort.Search(len(segments), func(i int) bool { return segments[i].from > m[0] }); i > 0 {
+				mk.test = segments[i-1].name
 			}
 			out = append(out, mk)
 		}
@@ -247,3 +250,19 @@ func compareOutside(path string, before, after facts) []Sign {
 	}
 	return out
 }
+
+// lines are the offsets of a text's line ends.
+type lines []int
+
+func newlines(text string) lines {
+	var out lines
+	for i := range len(text) {
+		if text[i] == '\n' {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// line is the number, from 1, of the line that holds an offset.
+func (l lines) line(at int) int { return 1 + sort.SearchInts(l, at) }
