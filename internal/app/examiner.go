@@ -316,6 +316,7 @@ func (s *session) Review(ctx context.Context, candidate loop.Commit) (loop.Revie
 	if err != nil {
 		return loop.ReviewSeen{}, err
 	}
+	defer s.bookCalls(ctx)
 	v, err := s.judge.Review(ctx, judge.Input{Goal: s.goal.title + "\n\n" + s.goal.body, Rubric: rubric, BaseTree: s.rec.Base.Tree, Tree: candidate.Tree, Files: diff, Previous: s.reviews})
 	if err != nil {
 		return loop.ReviewSeen{Detail: prompt.Inline(err.Error(), 300)}, nil
