@@ -15,11 +15,13 @@ import (
 // contextLines surround each change.
 const contextLines = 8
 
-// maxFileBytes is the longest file whose text is shown; a longer one bars a verdict.
+// maxFileBytes is the longest file whose text is shown. A longer one bars a verdict, unless its name is none of a
+// text's: then its size is told, as for any binary.
 const maxFileBytes = 4 << 20
 
 // Blobs reads objects; [git.Store] is one.
 type Blobs interface {
+	Size(ctx context.Context, id git.ID) (int64, error)
 	ReadBlob(ctx context.Context, id git.ID, max int64) ([]byte, error)
 }
 
@@ -29,6 +31,7 @@ type File struct {
 	Added, Removed int
 	header         string
 	hunks          []string // each with its @@ line
+	unshown        string   // why the change cannot be shown; then there is no verdict
 }
 
 // Diff renders every change of a candidate. It reads blobs itself: no attribute, filter or driver of the
@@ -47,30 +50,44 @@ func Diff(ctx context.Context, changes []git.Change, blobs Blobs) ([]File, error
 
 func diffFile(ctx context.Context, c git.Change, blobs Blobs) (File, error) {
 	f := File{Path: c.Path, header: header(c)}
-	read := func(e git.Entry) ([]byte, error) {
-		if !e.Mode.IsFile() && e.Mode != git.ModeSymlink || c.Old.ID == c.New.ID {
-			return nil, nil
-		}
-		b, err := blobs.ReadBlob(ctx, e.ID, maxFileBytes)
-		if err != nil {
-			return nil, fmt.Errorf("read %q for review: %w", c.Path, err)
-		}
-		return b, nil
-	}
-	before, err := read(c.Old)
+	before, sizeBefore, err := read(ctx, c, c.Old, blobs)
 	if err != nil {
 		return f, err
 	}
-	after, err := read(c.New)
+	after, sizeAfter, err := read(ctx, c, c.New, blobs)
 	if err != nil {
 		return f, err
 	}
-	if isBinary(c.Path, before) || isBinary(c.Path, after) {
-		f.hunks = []string{fmt.Sprintf("binary: %d bytes (%.12s) before, %d bytes (%.12s) after\n", len(before), c.Old.ID, len(after), c.New.ID)}
+	long := max(sizeBefore, sizeAfter) > maxFileBytes
+	if long && source.MatchString(c.Path) {
+		f.unshown = fmt.Sprintf("%s has %d bytes, more than the %d that are shown", name(c.Path), max(sizeBefore, sizeAfter), maxFileBytes)
+		return f, nil
+	}
+	if long || isBinary(c.Path, before) || isBinary(c.Path, after) {
+		f.hunks = []string{fmt.Sprintf("binary: %d bytes (%.12s) before, %d bytes (%.12s) after\n", sizeBefore, c.Old.ID, sizeAfter, c.New.ID)}
 		return f, nil
 	}
 	f.hunks, f.Added, f.Removed = hunks(before, after)
 	return f, nil
+}
+
+// read gives one side's text and size; a side that is too long has no text, one that has no content or did not change neither.
+func read(ctx context.Context, c git.Change, e git.Entry, blobs Blobs) ([]byte, int64, error) {
+	if !e.Mode.IsFile() && e.Mode != git.ModeSymlink || c.Old.ID == c.New.ID {
+		return nil, 0, nil
+	}
+	size, err := blobs.Size(ctx, e.ID)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %q for review: %w", c.Path, err)
+	}
+	if size > maxFileBytes {
+		return nil, size, nil
+	}
+	b, err := blobs.ReadBlob(ctx, e.ID, maxFileBytes)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %q for review: %w", c.Path, err)
+	}
+	return b, size, nil
 }
 
 func header(c git.Change) string {

@@ -210,6 +210,10 @@ func TestADiffThatIsTooLongHasNoVerdict(t *testing.T) {
 	if v, err := (Judge{Model: m, MaxPart: 1000}).Review(t.Context(), line); v.Approved || !errors.Is(err, ErrUnavailable) {
 		t.Errorf("an endless line: got %+v, %v", v, err)
 	}
+	huge := input(t, "gen.go", "", strings.Repeat("x\n", maxFileBytes))
+	if v, err := (Judge{Model: m}).Review(t.Context(), huge); v.Approved || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "gen.go has") {
+		t.Errorf("a file that is too long: got %+v, %v", v, err)
+	}
 	if len(m.asked) != 0 {
 		t.Errorf("the model was asked %d times about a diff that cannot be judged whole", len(m.asked))
 	}
@@ -238,6 +242,22 @@ func TestAnEmptyDiffIsNotApproved(t *testing.T) {
 	m := &standIn{answers: []func(Request) (string, error){says(approve)}}
 	if v, err := (Judge{Model: m}).Review(t.Context(), Input{Goal: "x"}); v.Approved || !errors.Is(err, ErrUnavailable) {
 		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+func TestALargeBinaryIsToldByItsSizes(t *testing.T) {
+	t.Parallel()
+	in := input(t, "video.mp4", "", strings.Repeat("\x00\x01", maxFileBytes))
+	parts, err := split(in.Files, 1000)
+	if err != nil || !strings.Contains(parts[0].text, fmt.Sprintf("binary: 0 bytes () before, %d bytes", 2*maxFileBytes)) {
+		t.Errorf("got %v, %v", parts, err)
+	}
+}
+
+func TestAMissingObjectIsAnErrorAndNoEmptyDiff(t *testing.T) {
+	t.Parallel()
+	if _, err := Diff(t.Context(), []git.Change{{Path: "a", New: git.Entry{Mode: git.ModeFile, ID: "1"}}}, blobs{}); err == nil || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("got %v", err)
 	}
 }
 

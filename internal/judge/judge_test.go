@@ -29,6 +29,13 @@ func says(format string) func(Request) (string, error) {
 
 type blobs map[git.ID]string
 
+func (b blobs) Size(_ context.Context, id git.ID) (int64, error) {
+	if _, ok := b[id]; !ok {
+		return 0, fmt.Errorf("object %s is missing", id)
+	}
+	return int64(len(b[id])), nil
+}
+
 func (b blobs) ReadBlob(_ context.Context, id git.ID, max int64) ([]byte, error) {
 	text, ok := b[id]
 	if !ok || max > 0 && int64(len(text)) > max {

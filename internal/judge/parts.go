@@ -23,6 +23,9 @@ func split(files []File, max int) ([]part, error) {
 		}
 	}
 	for _, f := range files {
+		if f.unshown != "" {
+			return nil, errors.New(f.unshown + "; keep generated files out of the change")
+		}
 		for _, piece := range f.pieces(max) {
 			if len(piece) > max {
 				return nil, fmt.Errorf("a line of %s is longer than the %d bytes that one question may show; keep generated files out of the change", f.header, max)

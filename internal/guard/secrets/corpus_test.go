@@ -105,7 +105,7 @@ func kinds(seed uint64) []kind {
 		{name: "mailchimp", value: m.s(lowerHex, 32) + "-us14"},
 		{name: "brevo", value: "xkey" + "sib-" + m.s(lowerHex, 64) + dash + m.s(base62, 16)},
 		{name: "npm", value: "npm" + under + m.s(base62, 36)},
-		{name: "npmrc line", value: m.uuid(), line: "//registry.npmjs.org/:_auth" + "Token=%s"},
+		{name: "npmrc line", value: m.uuid(), line: "//registry.example/:_auth" + "Token=%s"},
 		{name: "pypi", value: "pypi" + "-AgEIcHlwaS5vcmc" + m.s(urlSafe, 80)},
 		{name: "rubygems", value: "rubygems" + under + m.s(lowerHex, 48)},
 		{name: "docker hub", value: "dckr" + "_pat_" + m.s(urlSafe, 27)},

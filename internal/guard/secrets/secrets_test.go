@@ -200,7 +200,7 @@ func TestPlaceholdersAreNotCredentials(t *testing.T) {
 // gitleaks' rules are data with a source: the file says which release and under which licence.
 func TestTheRulesNameTheirSource(t *testing.T) {
 	t.Parallel()
-	if s := string(vendorData[:200]); !strings.Contains(s, "github.com/zricethezav/gitleaks/v8@v8.") || !strings.Contains(s, "MIT") {
+	if s := string(vendorData[:400]); !strings.Contains(s, "github.com/zricethezav/gitleaks/v8@v8.") || !strings.Contains(s, "MIT License") || !strings.Contains(s, "Copyright") {
 		t.Errorf("the source is missing: %s", s)
 	}
 	v, err := loadRules()

@@ -78,7 +78,6 @@ func run() error {
 		return fmt.Errorf("read rules: %w", err)
 	}
 	in.Source = source + "@" + version
-	in.Licence = "MIT, see LICENSE.gitleaks"
 	kept := in.Rules[:0]
 	for _, r := range in.Rules {
 		if leftOut[r.ID] != "" {
@@ -94,6 +93,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	in.Licence = string(licence) // it goes where the rules go, the binary too
 	if err := os.WriteFile(filepath.Join("..", "LICENSE.gitleaks"), licence, 0o644); err != nil {
 		return err
 	}
