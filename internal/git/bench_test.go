@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +56,8 @@ func bigRepo(b *testing.B, count int) string {
 		put(b, dir, fmt.Sprintf("d%02d/e%02d/f%05d.txt", i%40, i/40%25, i), fmt.Sprintf("file %d\n%s", i, strings.Repeat("x", 200)))
 	}
 	plain(b, dir, "-c", "core.fsync=none", "add", "-A")
-	plain(b, dir, "commit", "-q", "-m", "base")
-	plain(b, dir, "gc", "-q")
+	plain(b, dir, "-c", "gc.auto=0", "-c", "maintenance.auto=false", "commit", "-q", "-m", "base")
+	plain(b, dir, "repack", "-adq")
 	return dir
 }
 
@@ -100,6 +101,11 @@ func BenchmarkTick(b *testing.B) {
 				ours += middle.Sub(began)
 				theirs += time.Since(middle)
 			}
+			var memory runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&memory)
+			runtime.KeepAlive(sp)
+			b.ReportMetric(float64(memory.HeapAlloc)/1e6, "heap-MB")
 			b.ReportMetric(float64(ours.Milliseconds())/float64(n), "ours-ms/tick")
 			b.ReportMetric(float64(theirs.Milliseconds())/float64(n), "hand-ms/tick")
 			b.ReportMetric(float64(ours)/float64(theirs), "ratio")

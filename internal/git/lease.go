@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 )
 
@@ -23,15 +24,30 @@ type leaseRecord struct {
 }
 
 // Lease is a claim on an issue, held in a ref of the remote. Every change of it is a compare-and-swap,
-// so two runs never both hold it.
+// so two runs never both hold it. Its methods may be called from several goroutines.
 type Lease struct {
-	Ref     string
-	Holder  string // run id
-	Expires time.Time
-	ID      ID // what the ref points at
+	Ref    string
+	Holder string // run id
 
-	store  *Store
-	remote Remote
+	mu      sync.Mutex
+	expires time.Time
+	id      ID // what the ref points at
+	store   *Store
+	remote  Remote
+}
+
+// Expires is when another run may take the lease, as of the last renewal.
+func (l *Lease) Expires() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.expires
+}
+
+// claim is what the remote says.
+type claim struct {
+	holder  string
+	expires time.Time
+	id      ID
 }
 
 // HeldError says that another run holds the lease.
@@ -59,10 +75,10 @@ func (s *Store) Acquire(ctx context.Context, remote Remote, ref, holder string, 
 		if err != nil {
 			return nil, err
 		}
-		if current.Holder != "" && current.Holder != holder && s.git.now().Before(current.Expires) {
-			return nil, &HeldError{Ref: ref, Holder: current.Holder, Expires: current.Expires}
+		if current.holder != "" && current.holder != holder && s.git.now().Before(current.expires) {
+			return nil, &HeldError{Ref: ref, Holder: current.holder, Expires: current.expires}
 		}
-		lease := &Lease{Ref: ref, Holder: holder, ID: current.ID, store: s, remote: remote}
+		lease := &Lease{Ref: ref, Holder: holder, id: current.id, store: s, remote: remote}
 		err = lease.set(ctx, s.git.now().Add(ttl))
 		if err == nil {
 			return lease, nil
@@ -74,18 +90,18 @@ func (s *Store) Acquire(ctx context.Context, remote Remote, ref, holder string, 
 	}
 }
 
-// readLease reads what is at the ref. A ref that does not exist is a zero Lease.
-func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (Lease, error) {
+// readLease reads what is at the ref. A ref that does not exist is a zero claim.
+func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (claim, error) {
 	err := s.Fetch(ctx, remote, ref+":"+ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Lease{}, nil
+		return claim{}, nil
 	}
 	if err != nil {
-		return Lease{}, fmt.Errorf("read lease: %w", err)
+		return claim{}, fmt.Errorf("read lease: %w", err)
 	}
 	id, err := s.Ref(ref)
 	if err != nil {
-		return Lease{}, fmt.Errorf("read lease: %w", err)
+		return claim{}, fmt.Errorf("read lease: %w", err)
 	}
 	content, err := s.ReadFile(ctx, id, leaseFile, 4096)
 	if err == nil {
@@ -93,21 +109,25 @@ func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (Lease
 		decoder := json.NewDecoder(bytes.NewReader(content))
 		decoder.DisallowUnknownFields()
 		if err = decoder.Decode(&record); err == nil && record.Format == leaseFormat {
-			return Lease{Ref: ref, Holder: record.Holder, Expires: record.Expires, ID: id}, nil
+			return claim{record.Holder, record.Expires, id}, nil
 		}
 	}
-	return Lease{}, fmt.Errorf("read lease: %s at %s is no lease: look at who wrote it, then delete the ref", ref, id)
+	return claim{}, fmt.Errorf("read lease: %s at %s is no lease: look at who wrote it, then delete the ref", ref, id)
 }
 
 // Update writes the lease's next commit and returns the RefUpdate that renews it, so that a checkpoint
 // and its lease go out in one push. After that push call Renewed.
 func (l *Lease) Update(ttl time.Duration) (RefUpdate, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.next(l.store.git.now().Add(ttl))
 }
 
 // Renewed records that the update was pushed.
 func (l *Lease) Renewed(u RefUpdate, ttl time.Duration) {
-	l.ID, l.Expires = u.New, l.store.git.now().Add(ttl)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id, l.expires = u.New, l.store.git.now().Add(ttl)
 }
 
 func (l *Lease) next(expires time.Time) (RefUpdate, error) {
@@ -116,15 +136,17 @@ func (l *Lease) next(expires time.Time) (RefUpdate, error) {
 		return RefUpdate{}, err
 	}
 	var parents []ID
-	if l.ID != "" {
+	if l.id != "" {
 		// The old claim as parent makes every claim a new commit, so that the swap can tell two equal ones apart.
-		parents = []ID{l.ID}
+		parents = []ID{l.id}
 	}
 	id, err := l.store.writeNote(leaseFile, append(content, '\n'), parents, "Lease\n")
-	return RefUpdate{Name: l.Ref, New: id, Expect: l.ID}, err
+	return RefUpdate{Name: l.Ref, New: id, Expect: l.id}, err
 }
 
 func (l *Lease) set(ctx context.Context, expires time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	update, err := l.next(expires)
 	if err != nil {
 		return fmt.Errorf("write lease: %w", err)
@@ -137,7 +159,7 @@ func (l *Lease) set(ctx context.Context, expires time.Time) error {
 	if err != nil {
 		return fmt.Errorf("write lease: %w", err)
 	}
-	l.ID, l.Expires = update.New, expires
+	l.id, l.expires = update.New, expires
 	return nil
 }
 

@@ -14,6 +14,7 @@ type Proof struct {
 	Home string // HOME, empty
 	Tmp  string // TMPDIR, empty
 	root string
+	tree *Worktree
 }
 
 // NewProof makes dir, which must not exist or be empty, with "tree", "home" and "tmp" in it.
@@ -35,6 +36,7 @@ func (s *Store) NewProof(ctx context.Context, dir string, commit ID, opts ...Wor
 	if err != nil {
 		return nil, fmt.Errorf("make proof of %s: %w", commit, err)
 	}
+	p.tree = w
 	for _, sub := range []string{p.Home, p.Tmp} {
 		if err := makeEmpty(sub, w.owner); err != nil {
 			return nil, fmt.Errorf("make proof: %w", err)
@@ -45,3 +47,9 @@ func (s *Store) NewProof(ctx context.Context, dir string, commit ID, opts ...Wor
 
 // Remove wipes the proof whole, whatever ran in it did to permissions. It may be called again.
 func (p *Proof) Remove() error { return removeTree(p.root) }
+
+// Carry brings ignored paths along, as Worktree.Carry does; from must be out of reach of what the agent
+// or an earlier gate wrote.
+func (p *Proof) Carry(ctx context.Context, from string, paths []string) ([]string, error) {
+	return p.tree.Carry(ctx, from, paths)
+}
