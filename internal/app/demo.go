@@ -135,6 +135,13 @@ func (s *stage) open(ctx context.Context) error {
 		}
 		s.out = dir
 	}
+	// Agents and gates run as users of their own below it.
+	if err := os.MkdirAll(s.out, 0o755); err != nil {
+		return fmt.Errorf("make a directory for the demo: %w", err)
+	}
+	if err := os.Chmod(s.out, 0o755); err != nil {
+		return fmt.Errorf("open the demo's directory: %w", err)
+	}
 	files := filepath.Join(s.out, "files")
 	if err := demo.Write(files, s.opts.agent); err != nil {
 		return err

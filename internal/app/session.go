@@ -142,7 +142,7 @@ func (s *session) note(text string) {
 
 // open makes the run's directory and the object store, and reads the base commit's configuration.
 func (s *session) open(ctx context.Context) error {
-	dir, err := os.MkdirTemp(s.req.scratch, "proctor-")
+	dir, err := os.MkdirTemp(s.scratch(), "proctor-")
 	if err != nil {
 		return fmt.Errorf("make the run's directory: %w. Next: free space or set RUNNER_TEMP to a directory that can be written", err)
 	}
@@ -162,6 +162,22 @@ func (s *session) open(ctx context.Context) error {
 	}
 	s.rec.Base = evidence.Commit{ID: string(s.store.Base()), Tree: string(s.store.BaseTree())}
 	return s.configure(ctx)
+}
+
+// scratch is where the run's directory is made. As root, agents and gates run as users of their own, and a
+// job's directory below a closed home would keep them out.
+func (s *session) scratch() string {
+	if os.Geteuid() != 0 {
+		return s.req.scratch
+	}
+	for d := s.req.scratch; ; d = filepath.Dir(d) {
+		if info, err := os.Stat(d); err != nil || info.Mode().Perm()&0o001 == 0 {
+			return os.TempDir()
+		}
+		if d == filepath.Dir(d) {
+			return s.req.scratch
+		}
+	}
 }
 
 // networkVariables are the only ones that git's HTTP client may see.
