@@ -24,6 +24,8 @@ func CLI(ctx context.Context, env Env) int {
 		var e *ended
 		if errors.As(err, &e) && e.next != "" {
 			fmt.Fprintf(env.Stderr, "proctor: %v. Next: %s\n", err, e.next)
+		} else if strings.HasPrefix(err.Error(), "unknown command") {
+			fmt.Fprintf(env.Stderr, "proctor: %v. Next: proctor --help lists the commands\n", err)
 		} else {
 			fmt.Fprintln(env.Stderr, "proctor:", err)
 		}

@@ -99,6 +99,9 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // check looks for what the demo needs before anything is started.
 func (s *stage) check() error {
+	if s.opts.agent != demo.Script && s.opts.agent != demo.ClaudeCode {
+		return fmt.Errorf("--agent %q: the demo can play %s and %s", s.opts.agent, demo.Script, demo.ClaudeCode)
+	}
 	if s.opts.action == "" {
 		s.opts.action = filepath.Join(filepath.Dir(s.env.Exe), "action")
 	}
@@ -137,7 +140,7 @@ func (s *stage) open(ctx context.Context) error {
 	}
 	// Agents and gates run as users of their own below it.
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
-		return fmt.Errorf("make a directory for the demo: %w", err)
+		return fmt.Errorf("make a directory for the demo: %w. Next: give --out a directory that can be written", err)
 	}
 	if err := os.Chmod(s.out, 0o755); err != nil {
 		return fmt.Errorf("open the demo's directory: %w", err)
