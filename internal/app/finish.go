@@ -9,6 +9,9 @@ import (
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/meter"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/publish"
+	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
 // lastWords bounds everything a run still does after its end or a cancel.
@@ -26,7 +29,7 @@ func (s *session) finish(ctx context.Context, err error) {
 	s.settle()
 	s.emit(evidence.Ended, 0, slog.String(evidence.KeyTerminal, s.rec.Terminal), slog.Int(evidence.KeyExitCode, s.rec.ExitCode),
 		slog.String(evidence.KeyReason, s.rec.Reason), slog.String(evidence.KeyNext, s.rec.Next))
-	s.tellForge(last)
+	s.tellForge(last, err)
 	s.writeReport()
 	s.emit(evidence.RunEnded, 0)
 	if err := s.events.Close(); err != nil {
@@ -55,14 +58,41 @@ func callOf(c meter.Call) evidence.Call {
 	}
 }
 
-// tellForge writes the final word where the requester looks.
-func (s *session) tellForge(ctx context.Context) {
+// tellForge writes the final word where the requester looks. err is what ended a run that never came to its loop.
+func (s *session) tellForge(ctx context.Context, err error) {
 	if s.req.dryRun || s.req.forge == nil {
 		return
+	}
+	var held *git.HeldError
+	if s.status.comment == nil && !errors.As(err, &held) { // the comment is the holder's
+		s.introduce(ctx)
 	}
 	s.move(ctx, outcome(s.rec))
 	if err := s.status.finish(ctx, s.rec); err != nil {
 		s.note("the status comment could not be brought up to date: " + err.Error())
+	}
+}
+
+// introduce finds the issue of a request that ended before its run was announced. An event that asked for nothing
+// has none, and nobody is told of it.
+func (s *session) introduce(ctx context.Context) {
+	if s.issue == nil {
+		s.cfg.Trigger.Label = first(s.cfg.Trigger.Label, trigger.DefaultLabel)
+		t, err := s.req.parse(s.cfg)
+		if err != nil || t.Issue.Number == 0 {
+			return
+		}
+		issue, err := s.req.forge.Issue(ctx, t.Issue.Number)
+		if err != nil {
+			s.note("the issue could not be told how this ended: " + err.Error())
+			return
+		}
+		s.keepTrigger(t)
+		s.issue = &issue
+	}
+	s.status.comment = publish.NewStatus(s.req.forge, s.issue.Number, s.env.Now, s.red)
+	if s.rec.Terminal != evidence.Refused {
+		s.move(ctx, policy.EventStarted) // takes the request's label away, so that it can be added again
 	}
 }
 

@@ -28,16 +28,20 @@ func (s *session) intake(ctx context.Context) error {
 		}
 		return usage(err)
 	}
+	s.keepTrigger(t)
+	if s.req.forge == nil {
+		return s.localGoal()
+	}
+	return s.authorise(ctx)
+}
+
+func (s *session) keepTrigger(t trigger.Trigger) {
 	s.trigger = t
 	s.labels = policy.Labels{Trigger: s.cfg.Trigger.Label}
 	s.rec.Trigger = evidence.Trigger{
 		Forge: string(t.Forge), Kind: string(t.Kind), Event: t.Event, Delivery: t.Delivery, Repo: t.Repo.FullName(),
 		Issue: t.Issue.Number, Actor: t.Actor.Login, ActorID: t.Actor.ID, Snapshot: t.Snapshot,
 	}
-	if s.req.forge == nil {
-		return s.localGoal()
-	}
-	return s.authorise(ctx)
 }
 
 // localGoal takes a goal from a person at this machine; there is nobody else to ask.

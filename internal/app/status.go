@@ -49,7 +49,9 @@ func (k *statusKeeper) finish(ctx context.Context, r evidence.Record) error {
 	if k.comment == nil {
 		return nil
 	}
-	k.stop()
-	<-k.done
+	if k.stop != nil {
+		k.stop()
+		<-k.done
+	}
 	return k.comment.Finish(ctx, r)
 }
