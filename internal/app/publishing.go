@@ -33,7 +33,12 @@ func (s *session) baseBranch() string {
 func (s *session) Push(ctx context.Context, branch, commit, expect string) error {
 	r := s.remote
 	r.Branch = branch
-	return s.store.Push(ctx, r, []git.RefUpdate{{Name: "refs/heads/" + branch, New: git.ID(commit), Expect: git.ID(expect)}})
+	err := s.store.Push(ctx, r, []git.RefUpdate{{Name: "refs/heads/" + branch, New: git.ID(commit), Expect: git.ID(expect)}})
+	var refused *git.RemoteError
+	if errors.As(err, &refused) {
+		return &publish.PushError{Output: refused.Output, Next: refused.Next, Err: err}
+	}
+	return err
 }
 
 // publish pushes the proved commit and opens the draft.

@@ -32,8 +32,11 @@ type RemoteError struct {
 	Kind RemoteKind
 	Ref  string // the ref that was refused, when known
 	Said string // the remote's or git's words: redacted, one line, at most 500 bytes
-	Next string // what a person does now
-	err  error
+	Next string // what a person does now, whatever the forge; forge.PushExplainer knows what to click
+	// Output is all that git and the remote printed: redacted, line by line, its last 8 KiB. Empty when
+	// nothing was sent.
+	Output string
+	err    error
 }
 
 // PushError is the name by which callers of Push know it.
@@ -103,7 +106,7 @@ func classify(op string, err error, e endpoint) error {
 }
 
 func classifyText(op, ref, text string, err error) error {
-	failure := &RemoteError{Op: op, Ref: ref, Kind: Unknown, Said: summary(text), err: err}
+	failure := &RemoteError{Op: op, Ref: ref, Kind: Unknown, Said: summary(text), Output: text, err: err}
 	lower := strings.ToLower(text)
 	for _, s := range symptoms {
 		for _, word := range s.words {

@@ -24,6 +24,17 @@ const (
 	StepPullRequest Step = "open the pull request"
 )
 
+// PushError is a push that failed, as a Pusher tells it.
+type PushError struct {
+	// Output is what git and the server printed, line by line; empty when nothing was sent.
+	Output string
+	Next   string // what to do where Output is empty
+	Err    error
+}
+
+func (e *PushError) Error() string { return e.Err.Error() }
+func (e *PushError) Unwrap() error { return e.Err }
+
 // Failure is why a proved commit is not published: exit code 6, terminal publish_failed. It wraps
 // ErrMoved or one of forge's kinds where the cause is one.
 type Failure struct {
@@ -113,51 +124,25 @@ func nextOf(err error) string {
 	return "mend what the message names, then add the label again"
 }
 
-// pushAdvice says what to click after git's push was refused. Git has no error codes for this: the
-// server's own words, which come through its standard error, are all there is.
-func pushAdvice(err error, kind, web string) string {
+// explainPush lets the forge's client say what a refused push means and what to click: git has no
+// error codes for it, and each forge words its refusals in its own way.
+func (p *Publisher) explainPush(branch string, err error) (explained error, next string) {
 	var fe *forge.Error
 	if errors.As(err, &fe) {
-		return nextOf(err)
+		return err, ""
 	}
-	said := strings.ToLower(err.Error())
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
+	said := err.Error()
+	var refused *PushError
+	if errors.As(err, &refused) {
+		if said = refused.Output; said == "" {
+			return err, refused.Next
 		}
-		return false
 	}
-	settings := func(github, gitlab string) string {
-		if kind == "gitlab" {
-			return web + gitlab
-		}
-		return web + github
+	explainer, ok := p.Forge.(forge.PushExplainer)
+	if !ok {
+		return err, "mend what git's message names, then add the label again"
 	}
-	switch {
-	case has("without `workflows` permission", "without `workflow` scope", "workflows permission"):
-		return "the change touches .github/workflows: give the app or token the workflows permission, or keep workflows out of the change"
-	case has("gh006", "protected branch", "gh013", "repository rule", "not allowed to force push", "not allowed to push code to protected"):
-		return "a protection rule covers this branch name: allow it for the token's account at " +
-			settings("/settings/rules", "/-/settings/repository") + " or set publish.branch to a name outside the rule, then add the label again"
-	case has("archived", "read-only"):
-		return "the repository is archived: unarchive it at " + settings("/settings", "/edit") + ", then add the label again"
-	case has("authentication failed", "invalid username or", "could not read username", "http 401", "returned error: 401"):
-		return "the token was not accepted: it may have expired in the meantime; make a new one, then add the label again"
-	case has("permission to", "denied to", "returned error: 403", "http 403", "not allowed to upload code", "write access to repository not granted"):
-		if kind == "gitlab" {
-			return "give the job a project access token with write_repository and the Developer role (the job's own token cannot push) at " + web + "/-/settings/access_tokens"
-		}
-		return "the workflow needs `permissions: contents: write`, or the token write access to the repository"
-	case has("repository not found", "returned error: 404", "could not be found"):
-		return "check that the repository still exists under this name and that the token may see it"
-	case has("pre-receive hook declined", "hook declined"):
-		return "a hook of the server refused the push: its own words stand in the message; ask whoever keeps that hook"
-	case has("could not resolve host", "connection refused", "timed out", "unable to access", "early eof", "remote end hung up"):
-		return "the forge could not be reached: add the label again when it can"
-	}
-	return "mend what git's message names, then add the label again"
+	return explainer.ExplainPush(branch, said), ""
 }
 
 // pullAdvice says what to click after the branch was pushed and the pull request was refused. The

@@ -19,14 +19,8 @@ type Pusher interface {
 	// Push makes refs/heads/branch point at commit if it still points at expect; an empty expect
 	// means that it must not exist yet. It pushes nothing else, deletes nothing and takes no push
 	// options. Only the comparison with expect protects commits of others, so it happens on the
-	// server (a lease), not before the push.
+	// server (a lease), not before the push. An error of git's is a *PushError.
 	Push(ctx context.Context, branch, commit, expect string) error
-}
-
-// Reviewers is what a Forge may offer beside forge.Forge: asking people to look.
-type Reviewers interface {
-	RequestReviewers(ctx context.Context, number int, logins []string) error
-	AddAssignees(ctx context.Context, number int, logins []string) error
 }
 
 // Publisher publishes the result of runs in one repository.
@@ -88,7 +82,8 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 		if errors.As(err, &moved) {
 			return fail(StepPush, err, moved.next(q.Target.Branch))
 		}
-		return fail(StepPush, err, pushAdvice(err, p.Forge.Name(), repo.WebURL))
+		err, next := p.explainPush(q.Target.Branch, err)
+		return fail(StepPush, err, next)
 	}
 	res.Branch, res.Commit = q.Target.Branch, q.Record.Head.ID
 	pr, updated, err := p.pullRequest(ctx, q)
@@ -296,7 +291,7 @@ func (p *Publisher) extras(ctx context.Context, q Request, number int, res *Resu
 			res.note("labels %s were not set on pull request %d: %s", strings.Join(q.Labels, ", "), number, p.Redact.String(err.Error()))
 		}
 	}
-	people, ok := p.Forge.(Reviewers)
+	people, ok := p.Forge.(forge.Requester)
 	if !ok {
 		if n := len(q.Reviewers) + len(q.Assignees); n > 0 {
 			res.note("publish.reviewers and publish.assignees were not applied: the %s client cannot ask people yet", p.Forge.Name())
@@ -309,7 +304,7 @@ func (p *Publisher) extras(ctx context.Context, q Request, number int, res *Resu
 		}
 	}
 	if len(q.Assignees) > 0 {
-		if err := people.AddAssignees(ctx, number, q.Assignees); err != nil {
+		if err := people.Assign(ctx, number, q.Assignees); err != nil {
 			res.note("assignees %s were not set: %s", strings.Join(q.Assignees, ", "), p.Redact.String(err.Error()))
 		}
 	}

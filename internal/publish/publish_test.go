@@ -419,6 +419,8 @@ func TestTroubleWithExtrasIsNotedAndThePullRequestStands(t *testing.T) {
 	}
 }
 
+var _ forge.Requester = (*withPeople)(nil)
+
 type withPeople struct {
 	*publishtest.Forge
 	fail  error
@@ -426,7 +428,7 @@ type withPeople struct {
 }
 
 func (w *withPeople) RequestReviewers(context.Context, int, []string) error { w.asked++; return w.fail }
-func (w *withPeople) AddAssignees(context.Context, int, []string) error     { w.asked++; return w.fail }
+func (w *withPeople) Assign(context.Context, int, []string) error           { w.asked++; return w.fail }
 
 func TestADraftThatAPersonMarkedReadyIsToldAndLeft(t *testing.T) {
 	t.Parallel()

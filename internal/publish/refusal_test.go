@@ -2,7 +2,6 @@ package publish_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -80,30 +79,44 @@ func TestEveryRefusalOfAPullRequestKeepsTheBranchAndSaysWhatToClick(t *testing.T
 
 func TestEveryRefusalOfAPushKeepsTheCommitAndSaysWhatToClick(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ on, said, want string }{
-		"workflows permission": {"github", "refusing to allow a GitHub App to create or update workflow `.github/workflows/x.yml` without `workflows` permission", "workflows permission"},
-		"protected branch":     {"github", "remote: error: GH006: Protected branch update failed for refs/heads/proctor/issue-42.", "https://git.example/octo/shop/settings/rules"},
-		"rule set":             {"github", "remote: error: GH013: Repository rule violations found", "protection rule"},
-		"protected on GitLab":  {"gitlab", "remote: GitLab: You are not allowed to push code to protected branches on this project.", "/-/settings/repository"},
-		"expired token":        {"github", "fatal: Authentication failed for 'https://git.example/octo/shop.git/'", "not accepted"},
-		"read-only token":      {"github", "remote: Permission to octo/shop.git denied to github-actions[bot].", "contents: write"},
-		"job token on GitLab":  {"gitlab", "remote: You are not allowed to upload code. fatal: The requested URL returned error: 403", "project access token"},
-		"deleted repository":   {"github", "remote: Repository not found.", "still exists"},
-		"archived":             {"github", "remote: This repository was archived so it is read-only.", "unarchive"},
-		"server hook":          {"github", "! [remote rejected] x -> x (pre-receive hook declined)", "hook of the server"},
-		"no network":           {"github", "fatal: unable to access 'https://git.example/': Could not resolve host", "could not be reached"},
-		"something new":        {"github", "remote: the moon is full", "git's message"},
+	for name, c := range map[string]struct {
+		on, said string
+		kind     error
+		want     string
+	}{
+		"workflows permission": {"github", "refusing to allow a GitHub App to create or update workflow `.github/workflows/x.yml` without `workflows` permission", forge.ErrForbidden, "Workflows: Read and write"},
+		"protected branch":     {"github", "remote: error: GH006: Protected branch update failed for refs/heads/proctor/issue-42.", forge.ErrForbidden, "https://git.example/octo/shop/settings/branches"},
+		"rule set":             {"github", "remote: error: GH013: Repository rule violations found", forge.ErrForbidden, "https://git.example/octo/shop/rules"},
+		"push protection":      {"github", "remote: error: GH013: Repository rule violations found\nremote: - GITHUB PUSH PROTECTION", forge.ErrForbidden, "secret"},
+		"protected on GitLab":  {"gitlab", "remote: GitLab: You are not allowed to push code to protected branches on this project.", forge.ErrForbidden, "/-/settings/repository"},
+		"expired token":        {"github", "fatal: Authentication failed for 'https://git.example/octo/shop.git/'", forge.ErrUnauthorized, "make a new token"},
+		"no token at all":      {"github", "fatal: could not read Username for 'https://git.example': terminal prompts disabled", forge.ErrUnauthorized, "make a new token"},
+		"an HTTP code alone":   {"github", "fatal: unable to access 'https://git.example/': The requested URL returned error: 403", forge.ErrForbidden, "contents: write"},
+		"read-only token":      {"github", "remote: Permission to octo/shop.git denied to github-actions[bot].", forge.ErrForbidden, "contents: write"},
+		"job token on GitLab":  {"gitlab", "remote: You are not allowed to upload code. fatal: The requested URL returned error: 403", forge.ErrForbidden, "project access token"},
+		"deleted repository":   {"github", "remote: Repository not found.", forge.ErrNotFound, "still exists"},
+		"archived":             {"github", "remote: This repository was archived so it is read-only.", forge.ErrArchived, "unarchive"},
+		"renamed repository":   {"gitlab", "fatal: unable to access 'https://git.example/': The requested URL returned error: 301", forge.ErrMoved, "renamed"},
+		"server hook":          {"github", "! [remote rejected] x -> x (pre-receive hook declined)", forge.ErrForbidden, "hook of the server"},
+		"a branch is a folder": {"gitlab", "! [remote rejected] x -> x/y (cannot lock ref)", forge.ErrConflict, "publish.branch"},
+		"no network":           {"github", "fatal: unable to access 'https://git.example/': Could not resolve host", forge.ErrUnavailable, "could not be reached"},
+		"something new":        {"github", "remote: the moon is full", forge.ErrInvalid, "what git said"},
 	} {
 		t.Run("INV-51 "+name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			w.forge.Kind = c.on
 			target := w.aim(t)
-			w.push.Before = func() error { return fmt.Errorf("push %s with canary-secret-1: %s", branch, c.said) }
+			w.push.Before = func() error {
+				return &publish.PushError{Output: "remote: with canary-secret-1\n" + c.said, Err: errors.New("push with canary-secret-1")}
+			}
 			_, err := w.publish(t, proved(headID), target)
 			f := failure(t, err)
-			if f.Step != publish.StepPush || !strings.Contains(f.Next, c.want) || f.Pushed != "" {
-				t.Errorf("step %s, next %q, want %q", f.Step, f.Next, c.want)
+			if f.Step != publish.StepPush || !errors.Is(err, c.kind) || !strings.Contains(f.Next, c.want) || f.Pushed != "" {
+				t.Errorf("step %s, next %q, want %q and %v: %v", f.Step, f.Next, c.want, c.kind, err)
+			}
+			if strings.Contains(f.Reason(), f.Next) {
+				t.Errorf("the reason repeats the next step: %s", f.Reason())
 			}
 			if !strings.Contains(err.Error(), headID+" is kept on refs/proctor/42/run-42-1") {
 				t.Errorf("the commit is not told to be kept: %v", err)
@@ -115,6 +128,20 @@ func TestEveryRefusalOfAPushKeepsTheCommitAndSaysWhatToClick(t *testing.T) {
 				t.Error("a pull request was asked for without a branch")
 			}
 		})
+	}
+}
+
+// What git's own rules refused was never sent: there are no words of a forge to explain.
+func TestAPushThatWasNeverSentKeepsThePushersOwnAdvice(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	target := w.aim(t)
+	w.push.Before = func() error {
+		return &publish.PushError{Next: "start from the branch's tip", Err: errors.New("push: refused: a commit by A Person would be lost")}
+	}
+	_, err := w.publish(t, proved(headID), target)
+	if f := failure(t, err); f.Next != "start from the branch's tip" || !strings.Contains(f.Reason(), "A Person") {
+		t.Errorf("next %q: %v", f.Next, err)
 	}
 }
 

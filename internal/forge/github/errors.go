@@ -44,7 +44,7 @@ func (c *Client) explain(k call, f *wire.Failure) error {
 		e.Next = "run again after " + f.RetryAt.UTC().Format(time.RFC3339) + ", or use a token with a higher limit"
 		return e
 	}
-	e.Next, e.Kind = c.match(k, e.Status, strings.ToLower(e.Said))
+	e.Next, e.Kind = c.match(k, e.Status, e.Said)
 	return e
 }
 
@@ -80,10 +80,8 @@ func said(err error) string {
 }
 
 func (c *Client) match(k call, status int, said string) (next string, kind error) {
-	for _, r := range rules {
-		if (r.status == 0 || r.status == status) && strings.Contains(said, r.says) {
-			return c.fill(r.next, k), r.kind
-		}
+	if r, ok := forge.FindRefusal(rules, status, said); ok {
+		return c.fill(r.Next, k), r.Kind
 	}
 	switch {
 	case status == http.StatusNotFound && k.workflow != "":

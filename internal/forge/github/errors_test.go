@@ -188,7 +188,7 @@ func TestARefusedPushSaysWhatToClick(t *testing.T) {
 		"archived":         {"remote: This repository was archived so it is read-only.\nfatal: unable to access: The requested URL returned error: 403", "unarchive", forge.ErrArchived},
 		"no permission":    {"remote: Permission to octo/shop.git denied to github-actions[bot].\nfatal: unable to access: The requested URL returned error: 403", "contents: write", forge.ErrForbidden},
 		"expired token":    {"remote: Invalid username or token.\nfatal: Authentication failed for 'https://github.com/octo/shop.git/'", "make a new token", forge.ErrUnauthorized},
-		"deleted":          {"remote: Repository not found.\nfatal: repository not found", "https://github.com/octo/shop exists", forge.ErrNotFound},
+		"deleted":          {"remote: Repository not found.\nfatal: repository not found", "https://github.com/octo/shop still exists", forge.ErrNotFound},
 		"moved (E53)":      {" ! [rejected] HEAD -> x (fetch first)", "their commits were kept", forge.ErrConflict},
 		"lease":            {" ! [rejected] HEAD -> x (stale info)", "their commits were kept", forge.ErrConflict},
 		"no network":       {"fatal: unable to access 'https://github.com/octo/shop.git/': Could not resolve host: github.com", "network", forge.ErrUnavailable},

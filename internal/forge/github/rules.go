@@ -2,74 +2,65 @@ package github
 
 import "github.com/proctor-ci/proctor/internal/forge"
 
-// rule maps what GitHub says to a kind and to what a person can click. The first that fits wins, so
-// the particular stand before the general. says is lower case.
-type rule struct {
-	status int // 0: any
-	says   string
-	kind   error
-	next   string
-}
-
 // byHand is how to save the work of a run whose pull request was refused.
 const byHand = "the branch is kept: open the pull request by hand at {web}/compare/{base}...{head}?expand=1"
 
 // rules hold GitHub's own wording, as its API answers today; a wording that changed falls through to
 // the status, which gives a blunter next step.
-var rules = []rule{
+var rules = []forge.Refusal{
 	// Who is asking.
-	{401, "bad credentials", forge.ErrUnauthorized,
-		"make a new token and store it in the secret the workflow reads; a job's own token ends with its job, an App's after one hour"},
-	{401, "requires authentication", forge.ErrUnauthorized, "give the action a token: `github-token: ${{ github.token }}`"},
-	{403, "installation has been suspended", forge.ErrForbidden,
-		"an owner of {owner} unsuspends the App at {org}/settings/installations (a personal account: {server}/settings/installations)"},
-	{403, "saml enforcement", forge.ErrForbidden, "authorise the token for {owner}: {server}/settings/tokens → Configure SSO → Authorize"},
-	{403, "ip allow list", forge.ErrForbidden, "an owner of {owner} adds the runner's address at {org}/settings/security → IP allow list"},
-	{403, "personal access tokens with fine grained access", forge.ErrForbidden, "an owner of {owner} allows fine-grained tokens at {org}/settings/personal-access-tokens"},
-	{403, "account was suspended", forge.ErrForbidden, "use a token of another account"},
+	{Status: 401, Says: "bad credentials", Kind: forge.ErrUnauthorized,
+		Next: "make a new token and store it in the secret the workflow reads; a job's own token ends with its job, an App's after one hour"},
+	{Status: 401, Says: "requires authentication", Kind: forge.ErrUnauthorized, Next: "give the action a token: `github-token: ${{ github.token }}`"},
+	{Status: 403, Says: "installation has been suspended", Kind: forge.ErrForbidden,
+		Next: "an owner of {owner} unsuspends the App at {org}/settings/installations (a personal account: {server}/settings/installations)"},
+	{Status: 403, Says: "saml enforcement", Kind: forge.ErrForbidden, Next: "authorise the token for {owner}: {server}/settings/tokens → Configure SSO → Authorize"},
+	{Status: 403, Says: "ip allow list", Kind: forge.ErrForbidden, Next: "an owner of {owner} adds the runner's address at {org}/settings/security → IP allow list"},
+	{Status: 403, Says: "personal access tokens with fine grained access", Kind: forge.ErrForbidden, Next: "an owner of {owner} allows fine-grained tokens at {org}/settings/personal-access-tokens"},
+	{Status: 403, Says: "account was suspended", Kind: forge.ErrForbidden, Next: "use a token of another account"},
 
 	// What the repository or its owner allows.
-	{0, "not permitted to create or approve pull requests", forge.ErrPullRequestsForbidden,
-		"tick \"Allow GitHub Actions to create and approve pull requests\" at {web}/settings/actions (greyed out there: an owner ticks it at {org}/settings/actions), or give the action an App's token; then add the label again. Now, " + byHand},
-	{0, "draft pull requests are not supported", forge.ErrDraftUnsupported,
-		"drafts need a public repository or a paid plan; " + byHand},
-	{0, "archived", forge.ErrArchived, "unarchive it at {web}/settings (Danger Zone), then add the label again"},
-	{0, "actions has been disabled", forge.ErrForbidden, "allow Actions at {web}/settings/actions"},
-	{0, "issues are disabled", forge.ErrNotFound, "turn Issues on at {web}/settings → Features"},
-	{0, "issues has been disabled", forge.ErrNotFound, "turn Issues on at {web}/settings → Features"},
-	{0, "upgrade to github pro", forge.ErrForbidden, "make the repository public or change its plan at {server}/settings/billing"},
-	{451, "", forge.ErrForbidden, "the forge blocks access to this repository; its owner sees why at {web}"},
-	{403, "issue is locked", forge.ErrForbidden, "unlock the conversation of the issue, or give the token write access"},
-	{410, "was deleted", forge.ErrNotFound, "the issue was deleted: open a new one"},
+	{Says: "not permitted to create or approve pull requests", Kind: forge.ErrPullRequestsForbidden,
+		Next: "tick \"Allow GitHub Actions to create and approve pull requests\" at {web}/settings/actions (greyed out there: an owner ticks it at {org}/settings/actions), or give the action an App's token; then add the label again. Now, " + byHand},
+	{Says: "draft pull requests are not supported", Kind: forge.ErrDraftUnsupported,
+		Next: "drafts need a public repository or a paid plan; " + byHand},
+	{Says: "archived", Kind: forge.ErrArchived, Next: "unarchive it at {web}/settings (Danger Zone), then add the label again"},
+	{Says: "actions has been disabled", Kind: forge.ErrForbidden, Next: "allow Actions at {web}/settings/actions"},
+	{Says: "issues are disabled", Kind: forge.ErrNotFound, Next: "turn Issues on at {web}/settings → Features"},
+	{Says: "issues has been disabled", Kind: forge.ErrNotFound, Next: "turn Issues on at {web}/settings → Features"},
+	{Says: "upgrade to github pro", Kind: forge.ErrForbidden, Next: "make the repository public or change its plan at {server}/settings/billing"},
+	{Status: 451, Says: "", Kind: forge.ErrForbidden, Next: "the forge blocks access to this repository; its owner sees why at {web}"},
+	{Status: 403, Says: "issue is locked", Kind: forge.ErrForbidden, Next: "unlock the conversation of the issue, or give the token write access"},
+	{Status: 410, Says: "was deleted", Kind: forge.ErrNotFound, Next: "the issue was deleted: open a new one"},
 
 	// What the token may do.
-	{403, "not accessible by integration", forge.ErrForbidden,
-		"add `{needs}` under `permissions:` of the job in the workflow, or, for an App, grant \"{app-needs}\" and accept the change at {org}/settings/installations"},
-	{403, "not accessible by personal access token", forge.ErrForbidden,
-		"edit the token at {server}/settings/tokens and give it \"{app-needs}\" on {owner}'s repository"},
-	{403, "must have push access", forge.ErrForbidden, "give the token's account the Write role at {web}/settings/access"},
-	{403, "must have admin rights", forge.ErrForbidden, "give the token's account the Admin role at {web}/settings/access"},
-	{403, "without `workflow", forge.ErrForbidden, workflowsNext},
+	{Status: 403, Says: "not accessible by integration", Kind: forge.ErrForbidden,
+		Next: "add `{needs}` under `permissions:` of the job in the workflow, or, for an App, grant \"{app-needs}\" and accept the change at {org}/settings/installations"},
+	{Status: 403, Says: "not accessible by personal access token", Kind: forge.ErrForbidden,
+		Next: "edit the token at {server}/settings/tokens and give it \"{app-needs}\" on {owner}'s repository"},
+	{Status: 403, Says: "must have push access", Kind: forge.ErrForbidden, Next: "give the token's account the Write role at {web}/settings/access"},
+	{Status: 403, Says: "must have admin rights", Kind: forge.ErrForbidden, Next: "give the token's account the Admin role at {web}/settings/access"},
+	{Status: 403, Says: "without `workflow", Kind: forge.ErrForbidden, Next: workflowsNext},
 
 	// Pull requests.
-	{422, "a pull request already exists", forge.ErrConflict, "the open one is used"},
-	{422, "no commits between", forge.ErrInvalid, "the branch {head} holds nothing that {base} does not: check that the push arrived"},
-	{422, "base invalid", forge.ErrInvalid, "the base branch {base} does not exist (any more): set `publish.base` to one that does"},
-	{422, "head invalid", forge.ErrInvalid, "the branch {head} is not there: check that the push arrived"},
-	{422, "head sha can't be blank", forge.ErrInvalid, "the branch {head} is not there: check that the push arrived"},
-	{422, "reviews may only be requested from collaborators", forge.ErrInvalid, "take people without access out of `publish.reviewers`"},
-	{422, "review cannot be requested from pull request author", forge.ErrInvalid, "take the token's own account out of `publish.reviewers`"},
-	{422, "body is too long", forge.ErrTooLarge, "shorten it and point at the full report"},
+	{Status: 422, Says: "a pull request already exists", Kind: forge.ErrConflict, Next: "the open one is used"},
+	{Status: 422, Says: "no commits between", Kind: forge.ErrInvalid, Next: "the branch {head} holds nothing that {base} does not: check that the push arrived"},
+	{Status: 422, Says: "base invalid", Kind: forge.ErrInvalid, Next: "the base branch {base} does not exist (any more): set `publish.base` to one that does"},
+	{Status: 422, Says: "head invalid", Kind: forge.ErrInvalid, Next: "the branch {head} is not there: check that the push arrived"},
+	{Status: 422, Says: "head sha can't be blank", Kind: forge.ErrInvalid, Next: "the branch {head} is not there: check that the push arrived"},
+	{Status: 422, Says: "reviews may only be requested from collaborators", Kind: forge.ErrInvalid, Next: "take people without access out of `publish.reviewers`"},
+	{Status: 422, Says: "review cannot be requested from pull request author", Kind: forge.ErrInvalid, Next: "take the token's own account out of `publish.reviewers`"},
+	{Status: 422, Says: "body is too long", Kind: forge.ErrTooLarge, Next: "shorten it and point at the full report"},
 
 	// Labels.
-	{422, "already_exists", forge.ErrConflict, "the existing one is used"},
+	{Status: 422, Says: "already_exists", Kind: forge.ErrConflict, Next: "the existing one is used"},
 
 	// Starting workflows.
-	{422, "no ref found", forge.ErrNotFound, "the branch or tag {base} does not exist: dispatch on the default branch"},
-	{422, "does not have 'workflow_dispatch' trigger", forge.ErrInvalid, "add `workflow_dispatch:` with its inputs to .github/workflows/{workflow} on {base}"},
-	{422, "unexpected inputs provided", forge.ErrInvalid, "update .github/workflows/{workflow} on {base}: it does not declare these inputs (`proctor init` writes the current one)"},
-	{422, "required input", forge.ErrInvalid, "update .github/workflows/{workflow} on {base}: it requires an input that is not sent (`proctor init` writes the current one)"},
-	{0, "disabled workflow", forge.ErrForbidden, "enable it at {web}/actions/workflows/{workflow}"},
-	{422, "inputs are too large", forge.ErrTooLarge, "pass ids and hashes only"},
-	{422, "you may only define up to", forge.ErrTooLarge, "pass fewer inputs"},
+	{Status: 422, Says: "no ref found", Kind: forge.ErrNotFound, Next: "the branch or tag {base} does not exist: dispatch on the default branch"},
+	{Status: 422, Says: "does not have 'workflow_dispatch' trigger", Kind: forge.ErrInvalid, Next: "add `workflow_dispatch:` with its inputs to .github/workflows/{workflow} on {base}"},
+	{Status: 422, Says: "unexpected inputs provided", Kind: forge.ErrInvalid, Next: "update .github/workflows/{workflow} on {base}: it does not declare these inputs (`proctor init` writes the current one)"},
+	{Status: 422, Says: "required input", Kind: forge.ErrInvalid, Next: "update .github/workflows/{workflow} on {base}: it requires an input that is not sent (`proctor init` writes the current one)"},
+	{Says: "disabled workflow", Kind: forge.ErrForbidden, Next: "enable it at {web}/actions/workflows/{workflow}"},
+	{Status: 422, Says: "inputs are too large", Kind: forge.ErrTooLarge, Next: "pass ids and hashes only"},
+	{Status: 422, Says: "you may only define up to", Kind: forge.ErrTooLarge, Next: "pass fewer inputs"},
 }

@@ -18,59 +18,30 @@ const (
 	// projectToken is what almost every refusal on GitLab comes down to.
 	projectToken = "make a project access token at {web}/-/settings/access_tokens (scopes api and write_repository, role Developer or more) and store it as the masked CI/CD variable that the job reads (GITLAB_TOKEN)"
 	byHand       = "the branch is kept: open the merge request by hand at {web}/-/merge_requests/new?merge_request%5Bsource_branch%5D={head}"
-	protectedRef = "a protection rule covers this branch: allow the token's role to push at {web}/-/settings/repository → Protected branches, or change `publish.branch`"
-	humanPushed  = "somebody pushed to the branch meanwhile: their commits were kept; add the label again to build on them"
 )
 
-type rule struct {
-	status int // 0: any
-	says   string
-	kind   error
-	next   string
-}
-
 // rules hold GitLab's wording, lower case; the first that fits wins.
-var rules = []rule{
-	{403, "insufficient_scope", forge.ErrForbidden, "the token lacks the api scope: " + projectToken},
-	{401, "token is expired", forge.ErrUnauthorized, "the token has expired: " + projectToken},
-	{401, "token was revoked", forge.ErrUnauthorized, "the token was revoked: " + projectToken},
-	{409, "another open merge request already exists", forge.ErrConflict, "the open one is used"},
-	{0, "source_branch", forge.ErrInvalid, "the branch {head} is not there: check that the push arrived"},
-	{0, "source branch", forge.ErrInvalid, "the branch {head} is not there: check that the push arrived"},
-	{0, "target_branch", forge.ErrInvalid, "the base branch {base} does not exist (any more): set `publish.base` to one that does"},
-	{0, "target branch", forge.ErrInvalid, "the base branch {base} does not exist (any more): set `publish.base` to one that does"},
-	{0, "merge requests are disabled", forge.ErrPullRequestsForbidden, "turn merge requests on at {web}/edit → Visibility, project features, permissions; " + byHand},
-	{0, "archived", forge.ErrArchived, "unarchive the project at {web}/edit → Advanced, then add the label again"},
-	{0, "is too long", forge.ErrTooLarge, "shorten it and point at the full report"},
-	{400, "reference not found", forge.ErrNotFound, "the branch or tag {base} does not exist: start the pipeline on the default branch"},
-	{400, "missing ci config file", forge.ErrNotFound, "commit .gitlab-ci.yml with the proctor component to {base}"},
-	{400, "no stages / jobs", forge.ErrInvalid, "the rules of .gitlab-ci.yml leave no job: let the proctor job run for triggers and API pipelines"},
-	{400, "does not exist in this project", forge.ErrNotFound, "check the branch name and the trigger token"},
-	{403, "pipelines are disabled", forge.ErrForbidden, "turn CI/CD on at {web}/edit → Visibility, project features, permissions"},
-	{403, "insufficient permissions to set pipeline variables", forge.ErrForbidden, "allow pipeline variables for Developers at {web}/-/settings/ci_cd → Variables → Minimum role to use pipeline variables"},
-	{403, "identity verification", forge.ErrForbidden, "the account must verify its identity on GitLab before it may run pipelines"},
-	{403, "ip address", forge.ErrForbidden, "a group owner adds the runner's address under Settings → General → Permissions → Restrict access by IP address"},
-	{404, "project not found", forge.ErrNotFound, "check that {web} exists and that the token may see it (a private project answers 404 to a token without access)"},
-}
-
-// pushRules hold what GitLab's git server prints.
-var pushRules = []rule{
-	{0, "protected branch", forge.ErrForbidden, protectedRef},
-	{0, "you are not allowed to push code", forge.ErrForbidden, projectToken},
-	{0, "you are not allowed to upload code", forge.ErrForbidden, projectToken},
-	{0, "push rule", forge.ErrForbidden, "a push rule refuses it: see {web}/-/settings/repository → Push rules"},
-	{0, "archived", forge.ErrArchived, "unarchive the project at {web}/edit → Advanced, then add the label again"},
-	{0, "larger than", forge.ErrTooLarge, "take the large file out of the change, or use Git LFS"},
-	{0, "access denied", forge.ErrUnauthorized, "the token was not accepted: " + projectToken},
-	{0, "authentication failed", forge.ErrUnauthorized, "the token was not accepted: " + projectToken},
-	{0, "could not read username", forge.ErrUnauthorized, projectToken},
-	{0, "could not be found or you don't have permission", forge.ErrNotFound, "check that {web} exists and that the token may see it"},
-	{0, "stale info", forge.ErrConflict, humanPushed},
-	{0, "fetch first", forge.ErrConflict, humanPushed},
-	{0, "non-fast-forward", forge.ErrConflict, humanPushed},
-	{0, "could not resolve host", forge.ErrUnavailable, "check the runner's network, then run again"},
-	{0, "failed to connect", forge.ErrUnavailable, "check the runner's network, then run again"},
-	{0, "the requested url returned error: 5", forge.ErrUnavailable, "see the forge's status page and run again"},
+var rules = []forge.Refusal{
+	{Status: 403, Says: "insufficient_scope", Kind: forge.ErrForbidden, Next: "the token lacks the api scope: " + projectToken},
+	{Status: 401, Says: "token is expired", Kind: forge.ErrUnauthorized, Next: "the token has expired: " + projectToken},
+	{Status: 401, Says: "token was revoked", Kind: forge.ErrUnauthorized, Next: "the token was revoked: " + projectToken},
+	{Status: 409, Says: "another open merge request already exists", Kind: forge.ErrConflict, Next: "the open one is used"},
+	{Says: "source_branch", Kind: forge.ErrInvalid, Next: "the branch {head} is not there: check that the push arrived"},
+	{Says: "source branch", Kind: forge.ErrInvalid, Next: "the branch {head} is not there: check that the push arrived"},
+	{Says: "target_branch", Kind: forge.ErrInvalid, Next: "the base branch {base} does not exist (any more): set `publish.base` to one that does"},
+	{Says: "target branch", Kind: forge.ErrInvalid, Next: "the base branch {base} does not exist (any more): set `publish.base` to one that does"},
+	{Says: "merge requests are disabled", Kind: forge.ErrPullRequestsForbidden, Next: "turn merge requests on at {web}/edit → Visibility, project features, permissions; " + byHand},
+	{Says: "archived", Kind: forge.ErrArchived, Next: "unarchive the project at {web}/edit → Advanced, then add the label again"},
+	{Says: "is too long", Kind: forge.ErrTooLarge, Next: "shorten it and point at the full report"},
+	{Status: 400, Says: "reference not found", Kind: forge.ErrNotFound, Next: "the branch or tag {base} does not exist: start the pipeline on the default branch"},
+	{Status: 400, Says: "missing ci config file", Kind: forge.ErrNotFound, Next: "commit .gitlab-ci.yml with the proctor component to {base}"},
+	{Status: 400, Says: "no stages / jobs", Kind: forge.ErrInvalid, Next: "the rules of .gitlab-ci.yml leave no job: let the proctor job run for triggers and API pipelines"},
+	{Status: 400, Says: "does not exist in this project", Kind: forge.ErrNotFound, Next: "check the branch name and the trigger token"},
+	{Status: 403, Says: "pipelines are disabled", Kind: forge.ErrForbidden, Next: "turn CI/CD on at {web}/edit → Visibility, project features, permissions"},
+	{Status: 403, Says: "insufficient permissions to set pipeline variables", Kind: forge.ErrForbidden, Next: "allow pipeline variables for Developers at {web}/-/settings/ci_cd → Variables → Minimum role to use pipeline variables"},
+	{Status: 403, Says: "identity verification", Kind: forge.ErrForbidden, Next: "the account must verify its identity on GitLab before it may run pipelines"},
+	{Status: 403, Says: "ip address", Kind: forge.ErrForbidden, Next: "a group owner adds the runner's address under Settings → General → Permissions → Restrict access by IP address"},
+	{Status: 404, Says: "project not found", Kind: forge.ErrNotFound, Next: "check that {web} exists and that the token may see it (a private project answers 404 to a token without access)"},
 }
 
 func (c *Client) explain(k call, f *wire.Failure) error {
@@ -88,12 +59,9 @@ func (c *Client) explain(k call, f *wire.Failure) error {
 		e.Next = "run again after " + f.RetryAt.UTC().Format(time.RFC3339)
 		return e
 	}
-	low := strings.ToLower(e.Said)
-	for _, r := range rules {
-		if (r.status == 0 || r.status == e.Status) && strings.Contains(low, r.says) {
-			e.Kind, e.Next = r.kind, c.fill(r.next, k)
-			return e
-		}
+	if r, ok := forge.FindRefusal(rules, e.Status, e.Said); ok {
+		e.Kind, e.Next = r.Kind, c.fill(r.Next, k)
+		return e
 	}
 	e.Next, e.Kind = c.byStatus(k, e.Status)
 	return e
@@ -171,19 +139,4 @@ func flat(v any) string {
 		return strings.Join(parts, "; ")
 	}
 	return fmt.Sprint(v)
-}
-
-// ExplainPush says why git's push of branch was refused.
-func (c *Client) ExplainPush(branch, output string) error {
-	k := call{what: c.in("push branch " + branch), head: branch}
-	e := &forge.Error{Op: k.what, Said: forge.Said(forge.TellingLine(output)), Kind: forge.ErrInvalid,
-		Next: "read what git said; the commit is kept on the run's own ref"}
-	low := strings.ToLower(output)
-	for _, r := range pushRules {
-		if strings.Contains(low, r.says) {
-			e.Kind, e.Next = r.kind, c.fill(r.next, k)
-			return e
-		}
-	}
-	return e
 }

@@ -145,7 +145,7 @@ func TestARefusedPushSaysWhatToClick(t *testing.T) {
 		"protected branch": {"remote: GitLab: You are not allowed to push code to protected branches on this project.\n ! [remote rejected] HEAD -> main (pre-receive hook declined)", "settings/repository", forge.ErrForbidden},
 		"job token":        {"remote: You are not allowed to upload code.\nfatal: unable to access: The requested URL returned error: 403", "settings/access_tokens", forge.ErrForbidden},
 		"wrong token":      {"remote: HTTP Basic: Access denied.\nfatal: Authentication failed", "not accepted", forge.ErrUnauthorized},
-		"gone":             {"remote: The project you were looking for could not be found or you don't have permission to view it.", "https://gitlab.com/group/shop exists", forge.ErrNotFound},
+		"gone":             {"remote: The project you were looking for could not be found or you don't have permission to view it.", "https://gitlab.com/group/shop still exists", forge.ErrNotFound},
 		"moved":            {" ! [rejected] HEAD -> x (fetch first)", "their commits were kept", forge.ErrConflict},
 		"unknown":          {"fatal: something new", "what git said", forge.ErrInvalid},
 	} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/forge/gitlab"
 )
 
 // Forge is one repository. The zero value is not usable: call New. Fields may be set before use.
@@ -35,7 +37,10 @@ type Forge struct {
 	now    time.Time
 }
 
-var _ forge.Forge = (*Forge)(nil)
+var (
+	_ forge.Forge         = (*Forge)(nil)
+	_ forge.PushExplainer = (*Forge)(nil)
+)
 
 // New is a repository octo/shop with the default branch main and ourselves as a bot.
 func New() *Forge {
@@ -258,6 +263,22 @@ func (f *Forge) Self(context.Context) (u forge.User, err error) {
 		return nil
 	})
 	return u, err
+}
+
+// ExplainPush answers as the real client of this kind of forge does.
+func (f *Forge) ExplainPush(branch, output string) error {
+	server := strings.TrimSuffix(f.Repo.WebURL, "/"+f.Repo.Owner+"/"+f.Repo.Name)
+	var client forge.PushExplainer
+	var err error
+	if f.Kind == "gitlab" {
+		client, err = gitlab.New(gitlab.Config{ServerURL: server, Project: f.Repo.Owner + "/" + f.Repo.Name})
+	} else {
+		client, err = github.New(github.Config{ServerURL: server, Owner: f.Repo.Owner, Repo: f.Repo.Name})
+	}
+	if err != nil {
+		return err
+	}
+	return client.ExplainPush(branch, output)
 }
 
 func (f *Forge) Remote() forge.Remote { return forge.Remote{URL: "https://git.example/octo/shop.git"} }
