@@ -44,7 +44,9 @@ type setting struct {
 	title    string
 	body     string
 	script   agenttest.Script
-	byLabel  bool // the workflow's own trigger starts runs, and there is no webhook
+	byLabel  bool   // the workflow's own trigger starts runs, and there is no webhook
+	mark     string // what the sealed file holds, where a test looks for it among others
+	leaks    bool   // a control in which the sealed text may be seen
 }
 
 // world is a GitHub, a model, a webhook and a runner on loopback, with one issue.
@@ -59,10 +61,13 @@ type world struct {
 	key    string
 	issue  int
 	hook   string // where the webhook listens
+	mark   string // what nobody may see, "" where everybody may
 }
 
-// What the sealed file holds and nobody may see, and the two lines of the answer that the gates look at.
+// What the sealed file holds and nobody may see, and the two lines of the answer that the gates look at. In a file
+// dirMark stands for the world's directory.
 const (
+	dirMark    = "@DIR@"
 	sealedMark = "only-the-proof-may-see-this-4f1b"
 	halfRight  = "right\n"
 	allRight   = "right for sure\n"
@@ -79,7 +84,7 @@ func repository(s setting) map[string]string {
 		"app/answer.txt":         "wrong\n",
 		"app/lib.sh":             ":\n",
 		"tests/run.sh":           "#!/bin/sh\n. ./app/lib.sh\ngrep -q right app/answer.txt || { echo 'the answer is not right'; exit 1; }\n",
-		"sealed/check.sh":        "# " + sealedMark + "\n. ./app/lib.sh\ngrep -qx 'right for sure' app/answer.txt\n",
+		"sealed/check.sh":        "# " + s.mark + "\n. ./app/lib.sh\ngrep -qx 'right for sure' app/answer.txt\n",
 		".gitignore":             "ignored/\n",
 		".github/proctor.yml":    configuration(s.config),
 		".github/plan.yml":       planText(s.plan, s.then),
@@ -191,9 +196,15 @@ func again(t *testing.T, s setting) *world {
 	if err := os.Chmod(filepath.Dir(w.dir), 0o711); err != nil {
 		t.Fatal(err)
 	}
+	if s.mark == "" {
+		s.mark = sealedMark
+	}
+	if !s.leaks {
+		w.mark = s.mark
+	}
 	tree := fstest.MapFS{}
 	for path, content := range repository(s) {
-		tree[path] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
+		tree[path] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(content, dirMark, w.dir)), Mode: 0o644}
 	}
 	hub, err := forgetest.NewGitHub(forgetest.Options{Dir: filepath.Join(w.dir, "forge"), Files: tree, WorkflowTriggers: s.byLabel})
 	if err != nil {
@@ -401,7 +412,7 @@ func (j *job) checkForge() {
 // checkLeaks looks for the job's secrets and the sealed text wherever somebody could read them.
 func (j *job) checkLeaks(environ string) {
 	j.t.Helper()
-	canaries := map[string]string{"model key": j.key, "sealed text": sealedMark}
+	canaries := map[string]string{"model key": j.key}
 	b, err := os.ReadFile(environ)
 	if err != nil {
 		j.t.Fatal(err)
@@ -412,8 +423,11 @@ func (j *job) checkLeaks(environ string) {
 			canaries[name] = value
 		}
 	}
-	if len(canaries) != 4 {
-		j.t.Fatalf("the job's environment lacks a canary: %d of 4", len(canaries))
+	if len(canaries) != 3 {
+		j.t.Fatalf("the job's environment lacks a canary: %d of 3", len(canaries))
+	}
+	if j.mark != "" {
+		canaries["sealed text"] = j.mark
 	}
 	for where, text := range j.told() {
 		for name, value := range canaries {
