@@ -1,10 +1,14 @@
 package guard
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/policy"
+)
 
 // dependencyKind says what a file of a package manager is: "manifest", "lock file" or "".
 func dependencyKind(path string) string {
-	name := fold(base(path))
+	name := policy.Fold(base(path))
 	switch name {
 	case "go.mod", "package.json", "pyproject.toml", "setup.py", "setup.cfg", "pipfile", "environment.yml", "environment.yaml",
 		"cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "libs.versions.toml",

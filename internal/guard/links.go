@@ -53,7 +53,7 @@ func (r Rules) checkLink(ctx context.Context, c Change, blobs Blobs) ([]Finding,
 	for _, g := range []Globs{r.Always, r.Protected, r.Sealed} {
 		// A link to a directory stands for everything below it: try the name and a name inside.
 		for _, path := range []string{resolved, resolved + "/x"} {
-			if p, ok := matchFolded(g, path); ok {
+			if p, ok := match(g, path); ok {
 				return finding(Flag, fmt.Sprintf("its target %q is a protected path (%s)", target, p)), nil
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/policy"
 )
 
 // Limits of names on the file systems that checkouts live on.
@@ -49,7 +50,7 @@ func checkName(c Change) []Finding {
 // A backslash separates on Windows, so every part counts.
 func isGitLike(component string) bool {
 	for part := range strings.SplitSeq(component, `\`) {
-		if f := fold(part); f == ".git" || isShortName(f) {
+		if f := policy.Fold(part); f == ".git" || isShortName(f) {
 			return true
 		}
 	}
@@ -63,7 +64,7 @@ func isShortName(folded string) bool {
 }
 
 func isGitFile(name string) bool {
-	switch fold(name) {
+	switch policy.Fold(name) {
 	case ".gitmodules", ".gitattributes", ".gitignore", ".mailmap":
 		return true
 	}
@@ -88,7 +89,7 @@ func checkBareRepos(changes []Change) []Finding {
 		if !present(c.New) {
 			continue
 		}
-		folded := fold(c.Path)
+		folded := policy.Fold(c.Path)
 		if base(folded) == "head" {
 			seen[dir(folded)] |= head
 		}
@@ -100,8 +101,8 @@ func checkBareRepos(changes []Change) []Finding {
 	}
 	var out []Finding
 	for _, c := range changes {
-		d := dir(fold(c.Path))
-		if present(c.New) && base(fold(c.Path)) == "head" && seen[d]&head != 0 && seen[d]&(objects|refs) != 0 {
+		d := dir(policy.Fold(c.Path))
+		if present(c.New) && base(policy.Fold(c.Path)) == "head" && seen[d]&head != 0 && seen[d]&(objects|refs) != 0 {
 			out = append(out, Finding{Rule: NestedRepo, Level: Block, Path: c.Path, Detail: "the directory has the shape of a bare git repository", Next: "remove it, or build it in a temporary directory when a test needs one"})
 		}
 	}
@@ -114,7 +115,7 @@ func checkCollisions(in Input) []Finding {
 	fresh := map[string]string{}
 	for _, c := range in.Changes {
 		if present(c.New) && !present(c.Old) {
-			fresh[fold(c.Path)] = c.Path
+			fresh[policy.Fold(c.Path)] = c.Path
 		}
 	}
 	if len(fresh) == 0 {
@@ -123,12 +124,12 @@ func checkCollisions(in Input) []Finding {
 	freshDirs := map[string]string{} // a parent directory of a new file, folded → as written
 	for _, path := range fresh {
 		for d := dir(path); d != ""; d = dir(d) {
-			freshDirs[fold(d)] = d
+			freshDirs[policy.Fold(d)] = d
 		}
 	}
 	clash := map[string]string{}
 	look := func(path string) {
-		f := fold(path)
+		f := policy.Fold(path)
 		if mine, ok := fresh[f]; ok && mine != path {
 			clash[mine] = path
 		}

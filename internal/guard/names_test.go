@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/policy"
 )
 
 // E100: by component, never by prefix.
@@ -135,7 +136,7 @@ func FuzzNamesAndLinksNeverPanicAndNeverLeave(f *testing.F) {
 	f.Add(".g\u200cit", "x/../..")
 	f.Add("\xff", "\xff/..")
 	f.Fuzz(func(t *testing.T, path, target string) {
-		fold(path)
+		policy.Fold(path)
 		checkName(Change{Path: path, New: Entry{Mode: git.ModeFile, ID: "1"}})
 		at, err := resolveLink(path, target)
 		if err != nil {

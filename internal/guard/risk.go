@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/policy"
 )
 
 // Sizes from which a change is more than a reviewer takes in at one reading.
@@ -67,7 +68,7 @@ func byPath(a *assessment, c Change) {
 	if c.New.Mode == git.ModeSymlink {
 		a.raise(Medium, "%q is a symlink", c.Path)
 	}
-	if area := sensitiveArea(fold(c.Path)); area != "" {
+	if area := sensitiveArea(policy.Fold(c.Path)); area != "" {
 		a.raise(Medium, "%q is part of %s", c.Path, area)
 	}
 }

@@ -16,7 +16,7 @@ type Globs interface {
 	Match(path string) (pattern string, ok bool)
 }
 
-// Rules are the policy of the base commit, compiled. Always and Protected should fold case: on a
+// Rules are the policy of the base commit, compiled. Those that forbid must fold as policy.Fold does: on a
 // case-insensitive checkout `.GitHub/` is `.github/`.
 type Rules struct {
 	// Always is the list that holds whatever a user writes: workflows, this product's config, gates,

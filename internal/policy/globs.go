@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
 // Globs is a compiled list of path patterns. The zero value matches nothing. It is safe for
@@ -22,10 +20,11 @@ import (
 //   - "x/" is x and everything below it, "x/**" likewise, and so is a pattern whose last name has
 //     no wildcard: a list that names a directory means what is in it.
 //   - A backslash is an ordinary character; "[*]" is a literal star.
-//   - Folded sets compare without case and unicode form, and without the characters and endings that
-//     some file systems drop, so that no other spelling of a protected name passes.
+//   - Folded sets compare as [Fold] does, so that no other spelling of a protected name passes. A wide
+//     form of *, ?, [, ], { or } in a pattern of theirs stands for any one character.
 type Globs struct {
 	fold     bool
+	exact    *Globs            // of a folded set: the same patterns as they stand
 	literals map[string]string // whole path or directory → pattern as written
 	names    map[string]string // "**/name" → pattern as written
 	rest     []glob
@@ -58,11 +57,17 @@ const invalidPath = "(not a path of a git tree)"
 // The error is a *PatternError.
 func Compile(patterns []string, fold bool) (Globs, error) {
 	g := Globs{fold: fold, literals: map[string]string{}, names: map[string]string{}}
+	if fold {
+		g.exact = &Globs{literals: map[string]string{}, names: map[string]string{}}
+	}
 	for i, p := range patterns {
 		if problem := check(p); problem != "" {
 			return Globs{}, &PatternError{Index: i, Pattern: p, Problem: problem}
 		}
 		g.add(p)
+		if fold {
+			g.exact.add(p)
+		}
 	}
 	return g, nil
 }
@@ -145,9 +150,18 @@ func (g Globs) Match(path string) (pattern string, ok bool) {
 		}
 		return "", false
 	}
-	if g.fold {
-		path = Fold(path)
+	if !g.fold {
+		return g.match(path)
 	}
+	folded := Fold(path)
+	if pattern, ok := g.match(folded); ok || folded == path {
+		return pattern, ok
+	}
+	// Folding joins and splits characters, so that "?" or a class may miss what it matched as written.
+	return g.exact.match(path)
+}
+
+func (g Globs) match(path string) (pattern string, ok bool) {
 	for end := 0; end <= len(path); {
 		next := strings.IndexByte(path[end:], '/')
 		start := end
@@ -184,53 +198,4 @@ func validPath(p string) bool {
 		}
 	}
 	return true
-}
-
-// Fold gives the one spelling under which all names are compared that some file system or tool
-// takes for the same: NFC, full case folding, without the characters HFS+ ignores, and per name without
-// NTFS's stream suffix and trailing dots and blanks.
-func Fold(path string) string {
-	if isPlain(path) {
-		return strings.ToLower(path)
-	}
-	folded := norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.Map(dropIgnored, path))))
-	parts := strings.Split(folded, "/")
-	for i, part := range parts {
-		if j := strings.IndexByte(part, ':'); j > 0 {
-			part = part[:j]
-		}
-		if t := strings.TrimRight(part, ". "); t != "" {
-			part = t
-		}
-		parts[i] = part
-	}
-	return strings.Join(parts, "/")
-}
-
-// isPlain: ASCII that no rule of Fold but case touches. Nearly all paths are.
-func isPlain(p string) bool {
-	for i := 0; i < len(p); i++ {
-		switch c := p[i]; {
-		case c >= utf8.RuneSelf, c == ':':
-			return false
-		case (c == '.' || c == ' ') && (i+1 == len(p) || p[i+1] == '/'):
-			return false
-		}
-	}
-	return true
-}
-
-// foldPattern folds a pattern and leaves its wildcards alone: a trailing dot in one is meant.
-func foldPattern(p string) string {
-	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.Map(dropIgnored, p))))
-}
-
-// dropIgnored drops the code points that HFS+ ignores when it compares names, which git's
-// core.protectHFS guards against for .git alone.
-func dropIgnored(r rune) rune {
-	switch {
-	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff, r == 0x200b, r == 0x2060, r == 0xad:
-		return -1
-	}
-	return r
 }
