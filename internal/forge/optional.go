@@ -56,3 +56,9 @@ type PushExplainer interface {
 	// ExplainPush reads output, git's stderr, for a push of branch. It always gives an *Error.
 	ExplainPush(branch, output string) error
 }
+
+// PullReader reads one pull/merge request, open or not.
+type PullReader interface {
+	// PullRequest of that number (GitLab's iid), ErrNotFound when there is none.
+	PullRequest(ctx context.Context, number int) (PullRequest, error)
+}

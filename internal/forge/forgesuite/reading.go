@@ -28,6 +28,7 @@ func cases() []testCase {
 		{"a branch is its commit, however its name is spelled", branches},
 		{"the token's own account is told", self},
 		{"a pull request opens as a draft and is found by its head", openDraft},
+		{"a pull request is read by its number, merged or not", readPull},
 		{"INV-50 a second pull request from the same head is the first one", openTwice},
 		{"INV-50 editing a pull request keeps it a draft", editKeepsDraft},
 		{"a closed, merged or forked pull request is not the one", notTheOne},
