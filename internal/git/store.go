@@ -46,15 +46,20 @@ func (g *Git) OpenStore(ctx context.Context, opts StoreOptions) (*Store, error) 
 	if err := writeStore(dir, from); err != nil {
 		return nil, fmt.Errorf("make store %s: %w", dir, err)
 	}
-	s := &Store{git: g, dir: dir, fmt: from.fmt, advice: from.advice()}
-	s.loose = newLoose(filepath.Join(dir, "objects"), from.fmt)
-	s.batch = &batch{g: g, call: s.command("cat-file", "--batch")}
-	s.sizes = &batch{g: g, call: s.command("cat-file", "--batch-check")}
+	s := g.newStore(dir, from)
 	if err := s.setBase(ctx, from, opts.Base); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open checkout %s: %w", opts.Checkout, err)
 	}
 	return s, nil
+}
+
+func (g *Git) newStore(dir string, from *checkout) *Store {
+	s := &Store{git: g, dir: dir, fmt: from.fmt, advice: from.advice()}
+	s.loose = newLoose(filepath.Join(dir, "objects"), from.fmt)
+	s.batch = &batch{g: g, call: s.command("cat-file", "--batch")}
+	s.sizes = &batch{g: g, call: s.command("cat-file", "--batch-check")}
+	return s
 }
 
 func (s *Store) setBase(ctx context.Context, from *checkout, base string) (err error) {
@@ -186,11 +191,13 @@ func writeStore(dir string, from *checkout) error {
 		extension = "[extensions]\n\tobjectFormat = " + from.fmt.name + "\n"
 	}
 	files := map[string]string{
-		"HEAD":                    "ref: refs/heads/none\n",
-		"config":                  fmt.Sprintf(storeConfig, version) + extension,
-		"info/attributes":         storeAttributes,
-		"info/exclude":            "",
-		"objects/info/alternates": from.objects + "\n",
+		"HEAD":            "ref: refs/heads/none\n",
+		"config":          fmt.Sprintf(storeConfig, version) + extension,
+		"info/attributes": storeAttributes,
+		"info/exclude":    "",
+	}
+	if from.objects != "" {
+		files["objects/info/alternates"] = from.objects + "\n"
 	}
 	if from.shallow != "" {
 		files["shallow"] = from.shallow
