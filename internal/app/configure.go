@@ -29,6 +29,9 @@ func (s *session) configure(ctx context.Context) error {
 		}
 		s.cfgPath = path
 	}
+	// The digest is of what the base commit says, so that anybody can work it out again; what the door
+	// narrowed is among the notes.
+	s.rec.Config = evidence.ConfigRef{Path: s.cfgPath, Digest: config.Digest(s.cfg)}
 	cfg, changed, err := config.Narrow(s.cfg, s.req.override)
 	if err != nil {
 		return usage(err)
@@ -40,7 +43,6 @@ func (s *session) configure(ctx context.Context) error {
 	for _, c := range changed {
 		s.note(c)
 	}
-	s.rec.Config = evidence.ConfigRef{Path: s.cfgPath, Digest: config.Digest(s.cfg)}
 	s.rec.Ceilings = evidence.Ceilings{Ticks: s.cfg.Stops.MaxTicks, CostUSD: s.cfg.Stops.MaxCost, Millis: s.cfg.Stops.MaxDuration.Milliseconds()}
 	return s.acceptable()
 }

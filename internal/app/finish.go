@@ -105,6 +105,9 @@ func (s *session) writeReport() {
 	if err := evidence.WriteReport(s.req.reports, rec); err != nil {
 		s.say("report: " + err.Error())
 	}
+	if _, err := evidence.WriteStatement(s.req.reports, rec); err != nil {
+		s.say("statement: " + err.Error())
+	}
 }
 
 // release ends the processes and gives the lease back; the run's directory goes.

@@ -44,6 +44,9 @@ func PRBody(r Record, limit int) string {
 	return fit(limit, r.rest(), "\n"+PullRequestEnd+"\n", func(p *page) {
 		if r.Head != nil {
 			p.linef("%s%s%s", pullMarkerHead, r.Head.ID, pullMarkerTail)
+			if c, ok := r.Claim(); ok {
+				p.linef("%s", c.marker())
+			}
 		}
 		p.headline(r)
 		if r.closes() {

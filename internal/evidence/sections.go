@@ -293,5 +293,6 @@ func (p *page) verify(r Record) {
 		return
 	}
 	p.linef("\n### Verify it yourself\n\n```sh\ngit fetch origin '%s'\ngit checkout --detach %s   # tree %s", from, r.Head.ID, short(r.Head.Tree))
-	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: the proof ran on this commit alone.")
+	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: the proof ran on this commit alone. " +
+		"`proctor verify` with the number of the pull request, or with the run record, does it for you: it repeats the whole proof, the held-out gate too, and compares.")
 }

@@ -28,13 +28,17 @@ func Validate(r Record) error {
 	c.ending(r)
 	c.ticks(r)
 	c.totals(r)
+	return c.err()
+}
+
+type checker struct{ found []error }
+
+func (c *checker) err() error {
 	if len(c.found) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(c.found...))
 }
-
-type checker struct{ found []error }
 
 func (c *checker) need(ok bool, format string, args ...any) {
 	if !ok {

