@@ -15,12 +15,12 @@ import (
 const StateVersion = 1
 
 const (
-	stateFile   = "state.json"
+	stateFile   = "proctor-state.json"
 	stateFormat = "proctor-state"
 	maxState    = 16 << 20
 )
 
-// envelope is the first line of state.json; the payload follows it. Length and checksum tell a torn
+// envelope is the first line of stateFile; the payload follows it. Length and checksum tell a torn
 // blob from a whole one, the ref a copied one from our own.
 type envelope struct {
 	Format  string `json:"format"`
@@ -65,8 +65,10 @@ func (e *StateError) Error() string {
 }
 
 // WriteState stores a checkpoint and returns its commit, for Push (together with other refs, if one
-// step is wanted). Its first parent is the candidate, so that the ref alone keeps the work reachable.
-func (s *Store) WriteState(ref string, commit ID, blob []byte) (ID, error) {
+// step is wanted). Its first parent is the candidate, so that the ref alone keeps the work reachable, and its tree is
+// the candidate's with one file more: forges refuse commits that touch workflow files, and leaving them out
+// would be a deletion.
+func (s *Store) WriteState(ctx context.Context, ref string, commit ID, blob []byte) (ID, error) {
 	if err := s.checkID(commit); err != nil {
 		return "", fmt.Errorf("write state: %w", err)
 	}
@@ -78,16 +80,35 @@ func (s *Store) WriteState(ref string, commit ID, blob []byte) (ID, error) {
 	if err != nil {
 		return "", fmt.Errorf("write state: %w", err)
 	}
-	return s.writeNote(stateFile, append(append(head, '\n'), blob...), []ID{commit}, "Checkpoint\n")
+	tree, err := s.Tree(ctx, commit)
+	if err != nil {
+		return "", fmt.Errorf("write state: %w", err)
+	}
+	entries, err := s.readTree(ctx, tree)
+	if err != nil {
+		return "", fmt.Errorf("write state: %w", err)
+	}
+	return s.writeBeside(entries, stateFile, append(append(head, '\n'), blob...), []ID{commit}, "Checkpoint\n")
 }
 
 // writeNote stores a commit whose tree holds one file.
 func (s *Store) writeNote(name string, content []byte, parents []ID, message string) (ID, error) {
+	return s.writeBeside(nil, name, content, parents, message)
+}
+
+// writeBeside stores a commit whose tree holds the entries and one file, in the place of an entry of its name.
+func (s *Store) writeBeside(entries []treeEntry, name string, content []byte, parents []ID, message string) (ID, error) {
 	blob, err := s.loose.write("blob", content)
 	if err != nil {
 		return "", err
 	}
-	raw, err := encodeTree([]treeEntry{{name, Entry{ModeFile, blob}}})
+	beside := []treeEntry{{name, Entry{ModeFile, blob}}}
+	for _, e := range entries {
+		if e.name != name {
+			beside = append(beside, e)
+		}
+	}
+	raw, err := encodeTree(beside)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +122,7 @@ func (s *Store) writeNote(name string, content []byte, parents []ID, message str
 // SaveState pushes a checkpoint to ref if the remote still has expect there (empty: nothing), and
 // returns the new expect. A lost race is a *RemoteError of kind Rejected.
 func (s *Store) SaveState(ctx context.Context, remote Remote, ref string, commit ID, blob []byte, expect ID) (ID, error) {
-	id, err := s.WriteState(ref, commit, blob)
+	id, err := s.WriteState(ctx, ref, commit, blob)
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +165,7 @@ func (s *Store) LoadState(ctx context.Context, remote Remote, ref string) (State
 	return state, nil
 }
 
-// openEnvelope verifies state.json. kind is empty when the payload can be trusted.
+// openEnvelope verifies stateFile. kind is empty when the payload can be trusted.
 func openEnvelope(content []byte, ref string, parents []ID) (payload []byte, kind StateKind, detail string) {
 	line, payload, whole := bytes.Cut(content, []byte("\n"))
 	var e envelope

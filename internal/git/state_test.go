@@ -68,7 +68,7 @@ func TestADamagedStateIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	f, sp, snap := candidate(t)
 	s := sp.store
-	whole, err := s.WriteState(stateRef, snap.Commit, []byte(`{"spent":1}`))
+	whole, err := s.WriteState(t.Context(), stateRef, snap.Commit, []byte(`{"spent":1}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestACheckpointAndItsLeaseGoOutInOnePush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := s.WriteState(stateRef, snap.Commit, []byte("{}"))
+	state, err := s.WriteState(t.Context(), stateRef, snap.Commit, []byte("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,5 +237,27 @@ func TestWhatIsNoLeaseIsNotOverwritten(t *testing.T) {
 	}
 	if f.ref(t, ref) != snap.Commit {
 		t.Error("it was overwritten")
+	}
+}
+
+// A forge refuses a commit that touches workflow files without the permission, on any ref, and a tree
+// without them is a deletion.
+func TestACheckpointAddsOneFileToTheCandidate(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newGit(t), initRepo(t, files{".github/workflows/ci.yml": "on: push\n", "a.txt": "a\n"}), "")
+	id, err := s.WriteState(t.Context(), stateRef, s.Base(), []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := s.Tree(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := s.Diff(t.Context(), s.BaseTree(), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(changes) != 1 || changes[0].Path != stateFile || changes[0].Status() != "A" {
+		t.Errorf("the checkpoint changes %v", changes)
 	}
 }
