@@ -108,13 +108,6 @@ func TestNothingARepositorySetsRunsOrSteersTheHarness(t *testing.T) {
 	if err := sp.gate.Sync(t.Context(), snap.Commit); err != nil {
 		t.Fatal(err)
 	}
-	patch, err := s.Patch(t.Context(), s.BaseTree(), snap.Tree, PatchOptions{})
-	if err != nil || !strings.Contains(string(patch), "+changed") {
-		t.Errorf("patch %q, %v", patch, err)
-	}
-	if _, err := s.Numstat(t.Context(), s.BaseTree(), snap.Tree); err != nil {
-		t.Error(err)
-	}
 	if err := s.Push(t.Context(), f.remote(), []RefUpdate{{Name: "refs/heads/proctor/issue-7", New: snap.Commit}}); err != nil {
 		t.Errorf("push: %v", err)
 	}
@@ -162,6 +155,8 @@ func TestTheHarnessesEnvironmentDoesNotReachGit(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	program := filepath.Join(t.TempDir(), "program")
 	put(t, filepath.Dir(program), "program", "#!/bin/sh\ntouch "+marker+"\n")
+	checkout := initRepo(t, sample())
+	f := newForge(t, checkout)
 	for name, value := range map[string]string{
 		"GIT_DIR": "/nonexistent", "GIT_WORK_TREE": "/nonexistent", "GIT_INDEX_FILE": "/nonexistent", "GIT_OBJECT_DIRECTORY": "/nonexistent",
 		"GIT_EXTERNAL_DIFF": program, "GIT_SSH_COMMAND": program, "GIT_ASKPASS": program, "GIT_PAGER": program, "GIT_TRACE": marker,
@@ -170,11 +165,10 @@ func TestTheHarnessesEnvironmentDoesNotReachGit(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	checkout := initRepo(t, sample())
 	sp := newSpace(t, checkout, nil)
 	put(t, sp.agent.Dir(), "pkg/sum.go", "changed\n")
 	snap := sp.snapshot(t, "")
-	if _, err := sp.store.Patch(t.Context(), sp.store.BaseTree(), snap.Tree, PatchOptions{}); err != nil {
+	if err := sp.store.Push(t.Context(), f.remote(), []RefUpdate{{Name: "refs/heads/proctor/issue-7", New: snap.Commit}}); err != nil {
 		t.Error(err)
 	}
 	if exists(marker) {

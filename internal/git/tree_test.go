@@ -104,45 +104,6 @@ func TestTreesAndDifferencesEqualGits(t *testing.T) {
 	}
 }
 
-// INV-30: attributes of the candidate can neither hide a file from the patch nor blow it up.
-func TestAttributesCannotBlindThePatch(t *testing.T) {
-	t.Parallel()
-	sp := newSpace(t, initRepo(t, sample()), nil)
-	dir := sp.agent.Dir()
-	put(t, dir, ".gitattributes", "* -diff binary\n*.go linguist-generated -text\n")
-	put(t, dir, "pkg/sum.go", "evil\n")
-	put(t, dir, "real.bin", "a\x00b")
-	put(t, dir, "name\nwith break", "x\n")
-	snap := sp.snapshot(t, "")
-	s := sp.store
-	patch, err := s.Patch(t.Context(), s.BaseTree(), snap.Tree, PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"+evil", "+* -diff binary", "Binary files /dev/null and b/real.bin differ", `"b/name\nwith break"`} {
-		if !strings.Contains(string(patch), want) {
-			t.Errorf("no %q in\n%s", want, patch)
-		}
-	}
-	plain(t, dir, "add", "-A")
-	if out := plain(t, dir, "diff", "--cached", "--", "pkg/sum.go"); strings.Contains(out, "+evil") {
-		t.Error("control: plain git should be blinded")
-	}
-	stats, err := s.Numstat(t.Context(), s.BaseTree(), snap.Tree)
-	want := []FileStat{{".gitattributes", 2, 0, false}, {"name\nwith break", 1, 0, false}, {"pkg/sum.go", 1, 3, false}, {"real.bin", 0, 0, true}}
-	if diff := cmp.Diff(want, stats); diff != "" || err != nil {
-		t.Errorf("counts (-want +got):\n%s%v", diff, err)
-	}
-	only, err := s.Patch(t.Context(), s.BaseTree(), snap.Tree, PatchOptions{Paths: []string{"pkg"}, Context: -1})
-	if err != nil || strings.Contains(string(only), "gitattributes") || !strings.Contains(string(only), "+evil") {
-		t.Errorf("one path: %s, %v", only, err)
-	}
-	var large *TooLargeError
-	if _, err := s.Patch(t.Context(), s.BaseTree(), snap.Tree, PatchOptions{MaxBytes: 100}); !errors.As(err, &large) {
-		t.Errorf("a patch over the limit: %v", err)
-	}
-}
-
 func FuzzParseTree(f *testing.F) {
 	f.Add([]byte("100644 a\x00aaaaaaaaaaaaaaaaaaaa40000 b\x00bbbbbbbbbbbbbbbbbbbb"))
 	f.Add([]byte("100644 ../x\x00aaaaaaaaaaaaaaaaaaaa"))

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/linediff"
 )
 
 // contextLines surround each change.
@@ -135,38 +136,38 @@ func isBinary(path string, b []byte) bool {
 // hunks compares lines. Where both sides are equal but for their line ends, these are told in one line and
 // not shown on each.
 func hunks(before, after []byte) (out []string, added, removed int) {
-	a, b := lines(before), lines(after)
+	a, b := linediff.Split(before), linediff.Split(after)
 	note := ""
 	if crlf(a) != crlf(b) && len(a) > 0 && len(b) > 0 {
 		note = fmt.Sprintf("line ends: %d of %d lines ended in CR LF before, %d of %d after; they are not shown below\n", crlf(a), len(a), crlf(b), len(b))
 		a, b = withoutCR(a), withoutCR(b)
 	}
-	edits := compare(a, b)
+	edits := linediff.Edits(a, b)
 	if note != "" {
 		out = append(out, note)
 	}
 	for i := 0; i < len(edits); {
 		// A hunk goes on while less than two contexts of equal lines separate its changes.
 		last := i
-		for last+1 < len(edits) && edits[last+1].a-edits[last].aEnd <= 2*contextLines {
+		for last+1 < len(edits) && edits[last+1].A-edits[last].AEnd <= 2*contextLines {
 			last++
 		}
 		out = append(out, hunk(a, b, edits[i:last+1]))
 		i = last + 1
 	}
 	for _, e := range edits {
-		added += e.bEnd - e.b
-		removed += e.aEnd - e.a
+		added += e.BEnd - e.B
+		removed += e.AEnd - e.A
 	}
 	return out, added, removed
 }
 
-func hunk(a, b [][]byte, edits []edit) string {
+func hunk(a, b [][]byte, edits []linediff.Edit) string {
 	first, last := edits[0], edits[len(edits)-1]
-	lead := min(contextLines, first.a)
-	trail := min(contextLines, len(a)-last.aEnd)
+	lead := min(contextLines, first.A)
+	trail := min(contextLines, len(a)-last.AEnd)
 	var s strings.Builder
-	fmt.Fprintf(&s, "@@ -%d,%d +%d,%d @@\n", first.a-lead+1, last.aEnd+trail-first.a+lead, first.b-lead+1, last.bEnd+trail-first.b+lead)
+	fmt.Fprintf(&s, "@@ -%d,%d +%d,%d @@\n", first.A-lead+1, last.AEnd+trail-first.A+lead, first.B-lead+1, last.BEnd+trail-first.B+lead)
 	put := func(mark byte, ls [][]byte) {
 		for _, l := range ls {
 			s.WriteByte(mark)
@@ -177,12 +178,12 @@ func hunk(a, b [][]byte, edits []edit) string {
 			}
 		}
 	}
-	at := first.a - lead
+	at := first.A - lead
 	for _, e := range edits {
-		put(' ', a[at:e.a])
-		put('-', a[e.a:e.aEnd])
-		put('+', b[e.b:e.bEnd])
-		at = e.aEnd
+		put(' ', a[at:e.A])
+		put('-', a[e.A:e.AEnd])
+		put('+', b[e.B:e.BEnd])
+		at = e.AEnd
 	}
 	put(' ', a[at:at+trail])
 	return s.String()
@@ -206,17 +207,6 @@ func visible(s string) string {
 		i += n
 	}
 	return b.String()
-}
-
-func lines(b []byte) [][]byte {
-	if len(b) == 0 {
-		return nil
-	}
-	ls := bytes.SplitAfter(b, []byte{'\n'})
-	if len(ls[len(ls)-1]) == 0 {
-		ls = ls[:len(ls)-1]
-	}
-	return ls
 }
 
 func crlf(ls [][]byte) int {

@@ -15,54 +15,6 @@ import (
 	"github.com/proctor-ci/proctor/internal/git"
 )
 
-// apply rebuilds the new lines from the old ones and the edits.
-func apply(a, b [][]byte, edits []edit) string {
-	var out strings.Builder
-	at := 0
-	for _, e := range edits {
-		for _, l := range a[at:e.a] {
-			out.Write(l)
-		}
-		for _, l := range b[e.b:e.bEnd] {
-			out.Write(l)
-		}
-		at = e.aEnd
-	}
-	for _, l := range a[at:] {
-		out.Write(l)
-	}
-	return out.String()
-}
-
-func TestEditsTurnOneSideIntoTheOther(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
-	text := func() string {
-		var b strings.Builder
-		for range r.IntN(40) {
-			fmt.Fprintf(&b, "%d\n", r.IntN(6))
-		}
-		return b.String()
-	}
-	for range 2000 {
-		before, after := text(), text()
-		a, b := lines([]byte(before)), lines([]byte(after))
-		if got := apply(a, b, compare(a, b)); got != after {
-			t.Fatalf("from %q: got %q, want %q", before, got, after)
-		}
-	}
-	// Past the bound the script is long and still true.
-	var long, other strings.Builder
-	for i := range 1500 {
-		fmt.Fprintf(&long, "a%d\n", i)
-		fmt.Fprintf(&other, "b%d\n", i)
-	}
-	a, b := lines([]byte("same\n"+long.String())), lines([]byte("same\n"+other.String()))
-	if got := apply(a, b, compare(a, b)); got != "same\n"+other.String() {
-		t.Error("a long script does not give the new text")
-	}
-}
-
 // The patch that the reviewer reads is the change: git applies it.
 func TestAHunkIsAPatchThatGitApplies(t *testing.T) {
 	t.Parallel()
@@ -261,15 +213,11 @@ func TestAMissingObjectIsAnErrorAndNoEmptyDiff(t *testing.T) {
 	}
 }
 
-func FuzzDiffShowsEveryNewLine(f *testing.F) {
+func FuzzHunksShowNoControlCharacter(f *testing.F) {
 	f.Add("a\nb\n", "a\nc\n")
 	f.Add("a\r\n", "a\n")
 	f.Add("", "x\x00y")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		a, b := lines([]byte(before)), lines([]byte(after))
-		if got := apply(a, b, compare(a, b)); got != after {
-			t.Fatalf("edits of %q give %q, want %q", before, got, after)
-		}
 		for _, h := range first(hunks([]byte(before), []byte(after))) {
 			for l := range strings.Lines(h) {
 				if strings.ContainsFunc(strings.TrimSuffix(strings.TrimSuffix(l, "\n"), "\r"), func(r rune) bool { return r < ' ' && r != '\t' }) {
