@@ -91,7 +91,7 @@ func jobRequest(env Env, host ci.Host) (request, error) {
 	key := modelKey(host.Input("anthropic-api-key"), host.Input("claude-code-oauth-token"))
 	home := first(job.Home, os.TempDir())
 	req := request{
-		forge: f, checkout: job.Workspace, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
+		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
 		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), secrets: held(env, token, key.Value),
 	}

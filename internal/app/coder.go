@@ -128,7 +128,7 @@ func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error
 	in := prompt.Input{
 		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left.String(), Time: t.TimeLeft},
 		Goal:   prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
-		Random: s.env.Random,
+		Comments: s.comments, Random: s.env.Random,
 		Rules: prompt.Rules{
 			HeldOut: len(s.cfg.Gates.Acceptance.Run.Argv) > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,
 			Protected: s.cfg.Policy.Protected, Allow: s.cfg.Policy.Allow, Deny: s.cfg.Policy.Deny,
@@ -157,10 +157,22 @@ func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error
 	if err != nil {
 		return p, err
 	}
+	if t.Used == 1 {
+		s.removedFromParts(p.Removed)
+	}
 	for _, c := range p.Cut {
 		s.note(fmt.Sprintf("tick %d: of %s the agent was shown %d of %d bytes", t.Tick, c.Part, c.Shown, c.Total))
 	}
 	return p, nil
+}
+
+// removedFromParts lists what was taken out of comments and instruction files; title and body are listed at intake.
+func (s *session) removedFromParts(hidden []prompt.Removed) {
+	for _, h := range hidden {
+		if h.Where != "title" && h.Where != "body" {
+			s.removed(h.Where, []prompt.Removal{h.Removal})
+		}
+	}
 }
 
 // rawBody is the text as the forge has it: package prompt takes out what nobody could see.

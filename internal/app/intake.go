@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -62,6 +63,10 @@ func (s *session) authorise(ctx context.Context) error {
 	}
 	s.trigger.Repo = trigger.Repo{Owner: repo.Owner, Name: repo.Name, ID: repo.ID, DefaultBranch: repo.DefaultBranch, Archived: repo.Archived, Private: repo.Private}
 	s.rec.Trigger.Repo = s.trigger.Repo.FullName()
+	if main := "refs/heads/" + repo.DefaultBranch; s.req.ref != "" && s.req.ref != main {
+		// Whoever can push a branch could bring gates of their own along.
+		return refused("the job was started on "+s.req.ref+", and configuration and gates count only as they are on "+main, "start the workflow on the default branch")
+	}
 	facts := policy.Facts{Archived: repo.Archived, Started: true}
 	if n := s.trigger.Issue.Number; n != 0 {
 		if err := s.readIssue(ctx, n, &facts); err != nil {
@@ -83,6 +88,44 @@ func (s *session) authorise(ctx context.Context) error {
 	}
 	s.rec.Trigger.Verified = true
 	s.setGoal(s.issue.Title, s.issue.Body)
+	return s.readComments(ctx)
+}
+
+// Bounds of what is read of a discussion: each author costs a call.
+const (
+	maxAuthors  = 10
+	maxComments = 30
+)
+
+// readComments keeps the newest comments of people who may write here. Everybody else's are no part of what
+// was approved.
+func (s *session) readComments(ctx context.Context) error {
+	if s.cfg.Prompt.Comments != "writers" {
+		return nil
+	}
+	all, err := s.req.forge.Comments(ctx, s.issue.Number)
+	if err != nil {
+		return fmt.Errorf("read the comments of issue %d: %w", s.issue.Number, err)
+	}
+	writes := map[string]bool{}
+	for i := len(all) - 1; i >= 0 && len(s.comments) < maxComments; i-- {
+		c := all[i]
+		known, asked := writes[c.Author.Login]
+		if c.Author.Bot || !asked && len(writes) == maxAuthors {
+			continue
+		}
+		if !asked {
+			role, err := s.req.forge.Role(ctx, c.Author.Login)
+			if err != nil {
+				s.note("the comments of " + prompt.Inline(c.Author.Login, 60) + " are left out: the forge did not say what the account may do")
+			}
+			known = err == nil && slices.Contains(policy.DefaultRoles(), role)
+			writes[c.Author.Login] = known
+		}
+		if known {
+			s.comments = append([]prompt.Comment{{Author: c.Author.Login, Body: c.Body}}, s.comments...)
+		}
+	}
 	return nil
 }
 

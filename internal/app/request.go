@@ -17,6 +17,7 @@ type request struct {
 	forge    forge.Forge // nil: no forge, the result stays in the checkout
 	checkout string
 	base     string // commit id or ref; empty: the checkout's HEAD
+	ref      string // the ref that the job was started on, "refs/heads/main"; empty: a person's own checkout
 	scratch  string // where workspaces are made
 	reports  string // where the record goes
 	runURL   string

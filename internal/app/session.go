@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/meter"
 	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/publish"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 	"github.com/proctor-ci/proctor/internal/trigger"
@@ -45,10 +47,11 @@ type session struct {
 	cfg     config.Config
 	cfgPath string
 
-	trigger trigger.Trigger
-	issue   *forge.Issue
-	goal    goal
-	labels  policy.Labels
+	trigger  trigger.Trigger
+	issue    *forge.Issue
+	goal     goal
+	comments []prompt.Comment // of writers, oldest first
+	labels   policy.Labels
 
 	box        *sandbox.Box
 	toolDirs   []string
@@ -80,9 +83,20 @@ type session struct {
 func run(ctx context.Context, env Env, req request) evidence.Record {
 	s := &session{env: env, req: req, log: slog.New(slog.DiscardHandler)}
 	s.begin()
-	err := s.work(ctx)
+	err := s.workSafely(ctx)
 	s.finish(ctx, err)
 	return s.rec
+}
+
+// workSafely turns a panic into a told ending: what was saved stays, and the issue hears of it.
+func (s *session) workSafely(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintln(s.env.Stderr, s.red.String(fmt.Sprintf("proctor: panic: %v\n%s", r, debug.Stack())))
+			err = fmt.Errorf("a fault of the harness: %v", r)
+		}
+	}()
+	return s.work(ctx)
 }
 
 // work is the stations up to the terminal. A nil error means that the record has its terminal.
