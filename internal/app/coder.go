@@ -127,7 +127,7 @@ func (s *session) health(o agent.Outcome) loop.AgentSeen {
 func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error) {
 	in := prompt.Input{
 		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left.String(), Time: t.TimeLeft},
-		Goal:   prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
+		Goal:     prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
 		Comments: s.comments, Random: s.env.Random,
 		Rules: prompt.Rules{
 			HeldOut: len(s.cfg.Gates.Acceptance.Run.Argv) > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,

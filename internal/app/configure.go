@@ -112,7 +112,6 @@ func notYet(c config.Config) (missing, notes []string) {
 		key string
 		set bool
 	}{
-		{"workspace.carry", len(c.Workspace.Carry) > 0},
 		{"workspace.submodules", c.Workspace.Submodules},
 		{"workspace.lfs", c.Workspace.LFS},
 		{"gates.acceptance.feedback: count", c.Gates.Acceptance.Feedback == "count"},

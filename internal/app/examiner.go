@@ -421,6 +421,9 @@ func (s *session) newProof(ctx context.Context, id git.ID) (*git.Proof, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the pristine checkout: %w", err)
 	}
+	if err := s.carry(ctx, p); err != nil {
+		return nil, err
+	}
 	if err := s.proofBox.Own(p.Dir, p.Home, p.Tmp); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/agent"
@@ -246,8 +247,19 @@ func (s *session) makeTrees(ctx context.Context) error {
 	if s.agentTree, err = s.store.NewAgent(ctx, s.place("agent"), sealed, opts...); err != nil {
 		return err
 	}
+	if good := s.begun0().Good; good.ID != s.rec.Base.ID {
+		// A resumed run goes on from what the one before kept.
+		if err := s.Restore(ctx, good); err != nil {
+			return err
+		}
+	}
 	if s.gateTree, err = s.store.NewGate(ctx, s.place("gate"), sealed, opts...); err != nil {
 		return err
+	}
+	for _, w := range []*git.Worktree{s.agentTree, s.gateTree} {
+		if err := s.carry(ctx, w); err != nil {
+			return err
+		}
 	}
 	s.agentHome, s.agentTmp = s.place("agent-home"), s.place("agent-tmp")
 	dirs := []string{s.agentTree.Dir(), s.agentHome, s.agentTmp, s.gateTree.Dir(), s.place("gate-home"), s.place("gate-tmp")}
@@ -257,6 +269,30 @@ func (s *session) makeTrees(ctx context.Context) error {
 		}
 	}
 	return s.box.Own(dirs...)
+}
+
+// carrier is a worktree or a proof.
+type carrier interface {
+	Carry(ctx context.Context, from string, paths []string) ([]string, error)
+}
+
+// carry brings ignored directories of the job's checkout along, from nowhere else: what a gate or an agent made
+// of them would let one tick speak to the next.
+func (s *session) carry(ctx context.Context, to carrier) error {
+	paths := s.cfg.Workspace.Carry
+	if len(paths) == 0 {
+		return nil
+	}
+	found, err := to.Carry(ctx, s.req.checkout, paths)
+	if err != nil {
+		return usage(fmt.Errorf("%s: workspace.carry: %w", s.configName(), err))
+	}
+	for _, p := range paths {
+		if !slices.Contains(found, p) {
+			s.note("workspace.carry: there is no " + p + " in the checkout; make it in an earlier step of the job")
+		}
+	}
+	return nil
 }
 
 func (s *session) place(name string) string { return filepath.Join(s.dir, name) }
