@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -149,22 +148,11 @@ func checkoutOf(dir string) (string, error) {
 
 // originOf reads "owner/name" from the address of the remote origin. Only the text of .git/config is looked at.
 func originOf(top string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(top, ".git", "config"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read .git/config: %w. Next: give --repo owner/name", err)
+	address, err := originURL(top)
+	if err != nil {
+		return "", err
 	}
-	in := false
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			in = line == `[remote "origin"]`
-			continue
-		}
-		if k, v, ok := strings.Cut(line, "="); in && ok && strings.TrimSpace(k) == "url" {
-			return repoOf(strings.TrimSpace(v))
-		}
-	}
-	return "", errors.New("this checkout has no remote origin. Next: give --repo owner/name")
+	return repoOf(address)
 }
 
 // repoOf takes "owner/name" out of https://host/owner/name.git or git@host:owner/name.git.

@@ -156,6 +156,25 @@ func (s *session) note(text string) {
 
 // open makes the run's directory and the object store, and reads the base commit's configuration.
 func (s *session) open(ctx context.Context) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	store, err := s.git.OpenStore(ctx, git.StoreOptions{Checkout: s.req.checkout, Dir: s.place("store"), Base: s.req.base})
+	if err != nil {
+		return usage(err)
+	}
+	return s.adopt(ctx, store)
+}
+
+// adopt goes on with a store: its base commit rules.
+func (s *session) adopt(ctx context.Context, store *git.Store) error {
+	s.store = store
+	s.rec.Base = evidence.Commit{ID: string(store.Base()), Tree: string(store.BaseTree())}
+	return s.configure(ctx)
+}
+
+// room makes the run's directory and finds git.
+func (s *session) room() error {
 	dir, err := os.MkdirTemp(s.scratch(), "proctor-")
 	if err != nil {
 		return fmt.Errorf("make the run's directory: %w. Next: free space or set RUNNER_TEMP to a directory that can be written", err)
@@ -170,12 +189,7 @@ func (s *session) open(ctx context.Context) error {
 		return usage(err)
 	}
 	s.git = g
-	s.store, err = g.OpenStore(ctx, git.StoreOptions{Checkout: s.req.checkout, Dir: filepath.Join(dir, "store"), Base: s.req.base})
-	if err != nil {
-		return usage(err)
-	}
-	s.rec.Base = evidence.Commit{ID: string(s.store.Base()), Tree: string(s.store.BaseTree())}
-	return s.configure(ctx)
+	return nil
 }
 
 // scratch is where the run's directory is made. As root, agents and gates run as users of their own, and a
