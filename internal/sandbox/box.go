@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -50,6 +52,9 @@ type Box struct {
 	user    *Identity // nil: the harness cannot give them a user of their own
 	log     *slog.Logger
 	pretend Capability
+
+	mu      sync.Mutex
+	refused map[string]string // namespaces that this machine was found not to make; line name → why
 }
 
 // New checks the configuration and what the harness itself may do. It starts nothing, and makes this
@@ -145,9 +150,11 @@ func (b *Box) spec(c Command) (spec, error) {
 		return spec{}, fmt.Errorf("sandbox: working directory: %w", err)
 	}
 	s := spec{
-		Argv: c.Argv, Env: c.Env, Dir: dir, Mode: mode, Ports: c.Policy.ConnectPorts,
-		Limits: withDefaults(c.Policy.Limits), User: b.userFor(mode), Pretend: b.pretend,
+		Argv: c.Argv, Env: c.Env, Dir: dir, Mode: mode, Ports: slices.Clone(c.Policy.ConnectPorts),
+		Limits: withDefaults(c.Policy.Limits), User: b.userFor(mode), Pretend: b.pretend, Names: map[string]string{},
 	}
+	slices.Sort(s.Ports)
+	s.Ports = slices.Compact(s.Ports)
 	for _, d := range c.Policy.ReadWrite {
 		real, err := realDir(d)
 		if err != nil {
@@ -157,6 +164,7 @@ func (b *Box) spec(c Command) (spec, error) {
 			return spec{}, fmt.Errorf("sandbox: %s may not be writable: it is the system's", real)
 		}
 		s.ReadWrite = append(s.ReadWrite, real)
+		s.name(d, real)
 	}
 	for _, d := range c.Policy.ReadOnly {
 		if !filepath.IsAbs(d) {
@@ -170,8 +178,16 @@ func (b *Box) spec(c Command) (spec, error) {
 			return spec{}, errors.New("sandbox: / may not be readable as a whole: name the directories that are needed")
 		}
 		s.ReadOnly = append(s.ReadOnly, real)
+		s.name(d, real)
 	}
 	return s, checkPath(c.Env, s.ReadWrite)
+}
+
+// name remembers a path that was called by a link.
+func (s *spec) name(called, real string) {
+	if called = filepath.Clean(called); called != real {
+		s.Names[called] = real
+	}
 }
 
 func (b *Box) userFor(mode Mode) *Identity {

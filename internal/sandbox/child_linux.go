@@ -49,8 +49,46 @@ func supervise() int {
 		return failed(out, "system", "make the supervisor non-dumpable: "+err.Error())
 	}
 	outliveSignals()
+	// Before the machine looks different, so that what is missing is told from what is closed.
+	s.find()
+	if s.Namespaces.any() {
+		refused, err := settle(&s)
+		switch {
+		case err != nil:
+			return failed(out, "system", err.Error())
+		case len(refused) > 0:
+			if out.Encode(report{Lacking: refused}) != nil {
+				return childBroken
+			}
+			return childDone
+		}
+	}
 	t := &tree{spec: s, out: out}
 	return t.mind(in)
+}
+
+// settle furnishes the namespaces and sends the harness its doors.
+func settle(s *spec) (refused map[string]string, err error) {
+	if refused = furnish(s); len(refused) > 0 {
+		return refused, nil
+	}
+	var fds []int
+	if s.Namespaces.Network {
+		if fds, err = doors(s.Ports); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	// An empty report: files can only come with bytes.
+	return nil, unix.Sendmsg(controlFD, []byte("{}\n"), rights, nil, 0)
 }
 
 func failed(out *json.Encoder, kind, detail string) int {

@@ -24,9 +24,13 @@ func confine(s spec) []Enforced {
 	if s.Mode == Off {
 		out := make([]Enforced, 0, 8)
 		for _, name := range []string{"user", "filesystem", "network-tcp", "network-udp", "unix-sockets", "syscalls"} {
-			out = append(out, Enforced{Name: name, Detail: "switched off (sandbox: off); auto or strict brings it back"})
+			out = append(out, Enforced{Name: name, Detail: switchedOff})
 		}
-		return append(out, limits, descendants)
+		out = append(out, limits, descendants)
+		for _, name := range AllNamespaces().kinds() {
+			out = append(out, Enforced{Name: name, Detail: switchedOff, Optional: true})
+		}
+		return out
 	}
 	abi := landlockABI(s.Pretend)
 	plan := planSockets(s, abi)
@@ -35,7 +39,7 @@ func confine(s spec) []Enforced {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		why := "set no_new_privs: " + err.Error() + ": Linux 3.5 or later, and a container profile that permits it, brings it"
 		fs.Detail, tcp.Detail, calls.Detail = why, why, why
-		return []Enforced{userLine(s, 0), fs, tcp, {Name: "network-udp", Detail: why}, {Name: "unix-sockets", Detail: why}, calls, limits, descendants}
+		return append([]Enforced{userLine(s, 0), fs, tcp, {Name: "network-udp", Detail: why}, {Name: "unix-sockets", Detail: why}, calls, limits, descendants}, namespaceLines(s)...)
 	}
 	if s.User == nil {
 		dropCapabilities()
@@ -45,11 +49,13 @@ func confine(s spec) []Enforced {
 		abi = 0
 	}
 	filterErr := restrictSyscalls(s, plan)
-	return []Enforced{
+	return append([]Enforced{
 		userLine(s, abi), filesystemLine(abi, fsErr), tcpLine(s, abi, plan, fsErr, filterErr),
-		udpLine(filterErr), unixLine(plan, filterErr), syscallLine(filterErr), limits, descendants,
-	}
+		udpLine(s, filterErr), unixLine(plan, filterErr), syscallLine(s, filterErr), limits, descendants,
+	}, namespaceLines(s)...)
 }
+
+const switchedOff = "switched off (sandbox: off); auto or strict brings it back"
 
 // landlockABI is what the kernel offers: 0 means none.
 func landlockABI(p Capability) int {
@@ -63,12 +69,10 @@ func landlockABI(p Capability) int {
 	return abi
 }
 
-// dropCapabilities is for a harness that is root and yet cannot change users: what it starts is root
-// by name only. Without privileges there is nothing to drop, and that is no fault.
+// dropCapabilities is for a tree that stays the harness's own user: where that is root, what is started
+// is root by name only, and nobody inherits what the supervisor has in a user namespace. Without
+// privileges there is nothing to drop, and that is no fault.
 func dropCapabilities() {
-	if os.Geteuid() != 0 {
-		return
-	}
 	for c := range unix.CAP_LAST_CAP + 1 {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 	}
@@ -80,6 +84,8 @@ func userLine(s spec, abi int) Enforced {
 	switch {
 	case s.User != nil:
 		return Enforced{Name: name, Active: true, Detail: fmt.Sprintf("user %d of its own, without groups or privileges", s.User.UID)}
+	case s.Namespaces.Processes:
+		return Enforced{Name: name, Active: true, Detail: fmt.Sprintf("the harness's own user %d, in a process namespace where nothing else can be signalled or traced (start the harness as root for a user of its own)", os.Geteuid())}
 	case abi >= 6:
 		return Enforced{Name: name, Active: true, Detail: fmt.Sprintf("the harness's own user %d, its signals and traces kept inside by Landlock ABI %d (start the harness as root for a user of its own)", os.Geteuid(), abi)}
 	default:
@@ -107,6 +113,8 @@ func tcpLine(s spec, abi int, plan socketPlan, fsErr, filterErr error) Enforced 
 	switch {
 	case filterErr != nil:
 		e.Detail = "without a system-call filter other stream protocols stay open: " + filterErr.Error()
+	case s.Namespaces.Network:
+		e.Active, e.Detail = true, reachable(s)+" (network namespace)"
 	case plan.noInternet:
 		e.Active, e.Detail = true, "no internet sockets at all (seccomp)"
 	case fsErr != nil:
@@ -116,14 +124,17 @@ func tcpLine(s spec, abi int, plan socketPlan, fsErr, filterErr error) Enforced 
 	case len(s.Ports) == 0:
 		e.Active, e.Detail = true, fmt.Sprintf("no connection (Landlock ABI %d)", abi)
 	default:
-		e.Active, e.Detail = true, fmt.Sprintf("connections to ports %v only (Landlock ABI %d)", s.Ports, abi)
+		e.Active, e.Detail = true, fmt.Sprintf("connections to ports %v only, on any host (Landlock ABI %d)", s.Ports, abi)
 	}
 	return e
 }
 
-func udpLine(err error) Enforced {
-	if err != nil {
+func udpLine(s spec, err error) Enforced {
+	switch {
+	case err != nil:
 		return Enforced{Name: "network-udp", Detail: err.Error()}
+	case s.Namespaces.Network:
+		return Enforced{Name: "network-udp", Active: true, Detail: "its loopback and nothing else (network namespace); no raw sockets (seccomp)"}
 	}
 	return Enforced{Name: "network-udp", Active: true, Detail: "no datagram or raw sockets (seccomp)"}
 }
@@ -136,9 +147,13 @@ func unixLine(plan socketPlan, err error) Enforced {
 	return e
 }
 
-func syscallLine(err error) Enforced {
+func syscallLine(s spec, err error) Enforced {
 	if err != nil {
 		return Enforced{Name: "syscalls", Detail: err.Error()}
 	}
-	return Enforced{Name: "syscalls", Active: true, Detail: "no_new_privs and seccomp: no tracing, mounts, namespaces, bpf, keys, System V IPC, io_uring or foreign system-call tables"}
+	ipc := "System V IPC, "
+	if s.Namespaces.IPC {
+		ipc = ""
+	}
+	return Enforced{Name: "syscalls", Active: true, Detail: "no_new_privs and seccomp: no tracing, mounts, namespaces, bpf, keys, " + ipc + "io_uring or foreign system-call tables"}
 }

@@ -3,6 +3,7 @@
 package sandbox_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -16,8 +17,8 @@ import (
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
-// TestConfinementTable is INV-38: each attempt fails inside and, as the positive control, comes
-// through with confinement off.
+// TestConfinementTable is INV-38: each attempt fails inside, with namespaces and without, and comes
+// through with confinement off as the positive control.
 func TestConfinementTable(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
@@ -27,10 +28,14 @@ func TestConfinementTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = udp.Close() })
+	go echoUDP(udp)
 	const highHalf = 1 << 32
 	mptcp := strconv.Itoa(unix.IPPROTO_MPTCP)
 	inet, stream, dgram, raw := strconv.Itoa(unix.AF_INET), strconv.Itoa(unix.SOCK_STREAM), strconv.Itoa(unix.SOCK_DGRAM), strconv.Itoa(unix.SOCK_RAW)
 
+	// These are harmless where the network and the message objects go with the tree.
+	shared := map[string]bool{}
+	harmless := func(name string) string { shared[name] = true; return name }
 	cases := []struct {
 		name string
 		args func(t *testing.T, l lab) []string
@@ -61,10 +66,15 @@ func TestConfinementTable(t *testing.T) {
 		{"connect to another TCP port", fixed("dial", "tcp4", tcp)},
 		{"connect by sending (TCP fast open)", fixed("fastopen", tcp)},
 		{"open a multipath TCP socket", fixed("socket", inet, stream, mptcp)},
-		{"send a datagram", fixed("dial", "udp", udp.LocalAddr().String())},
-		{"open a UDP socket", fixed("socket", inet, dgram, "0")},
-		{"open a UDP socket with rubbish in the high half", fixed("socket", strconv.Itoa(unix.AF_INET+highHalf), strconv.Itoa(unix.SOCK_DGRAM+highHalf), "0")},
-		{"open a UDP socket for IPv6", fixed("socket", strconv.Itoa(unix.AF_INET6), dgram, "0")},
+		{harmless("send a datagram"), fixed("dial", "udp", udp.LocalAddr().String())},
+		{"hear from a UDP server outside", fixed("ask", udp.LocalAddr().String())},
+		{"connect to an abstract unix socket outside", func(t *testing.T, _ lab) []string {
+			return []string{"dial", "unix", listenUnix(t, "@"+rand.Text(), 0)}
+		}},
+		{harmless("open a UDP socket"), fixed("socket", inet, dgram, "0")},
+		{harmless("open a UDP socket with rubbish in the high half"), fixed("socket", strconv.Itoa(unix.AF_INET+highHalf), strconv.Itoa(unix.SOCK_DGRAM+highHalf), "0")},
+		{harmless("open a UDP socket for IPv6"), fixed("socket", strconv.Itoa(unix.AF_INET6), dgram, "0")},
+		{"open a raw socket with rubbish in the high half", fixed("socket", strconv.Itoa(unix.AF_INET+highHalf), strconv.Itoa(unix.SOCK_RAW+highHalf), "1")},
 		{"open a raw socket", fixed("socket", inet, raw, "1")},
 		{"open a packet socket", fixed("socket", strconv.Itoa(unix.AF_PACKET), raw, "0")},
 		{"watch the kernel's events", fixed("netlink", strconv.Itoa(unix.NETLINK_KOBJECT_UEVENT))},
@@ -86,19 +96,24 @@ func TestConfinementTable(t *testing.T) {
 		{"make a namespace", fixed("unshare")},
 		{"make a user namespace", fixed("userns")},
 		{"use the kernel's keys", fixed("keyctl")},
-		{"leave shared memory behind", fixed("shm")},
-		{"leave a message queue behind", fixed("mq")},
+		{harmless("leave shared memory behind"), fixed("shm")},
+		{harmless("leave a message queue behind"), fixed("mq")},
 		{"make an io_uring", fixed("uring")},
 		{"handle page faults", fixed("uffd")},
 	}
 	for _, c := range cases {
 		t.Run("INV-38 "+c.name, func(t *testing.T) {
 			t.Parallel()
-			inside := newLab(t, sandbox.Config{})
-			write(t, inside.root+"/open", "x")
-			came, out := inside.attack(t, sandbox.Auto, nil, c.args(t, inside)...)
-			if came {
-				t.Errorf("it came through confinement: %s", out)
+			for _, pretend := range []sandbox.Capability{{}, weaker} {
+				if shared[c.name] && pretend != weaker {
+					continue
+				}
+				inside := newLab(t, sandbox.Config{Pretend: pretend})
+				write(t, inside.root+"/open", "x")
+				came, out := inside.attack(t, sandbox.Auto, nil, c.args(t, inside)...)
+				if came {
+					t.Errorf("it came through confinement (namespaces: %v): %s", pretend != weaker, out)
+				}
 			}
 			off := newLab(t, sandbox.Config{})
 			write(t, off.root+"/open", "x")
@@ -205,9 +220,11 @@ func TestWhatIsAllowedWorks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, sandbox.Config{})
-			if came, out := l.attack(t, sandbox.Strict, []uint16{port}, c.args(t, l)...); !came {
-				t.Errorf("it was refused: %s", out)
+			for _, pretend := range []sandbox.Capability{{}, weaker} {
+				l := newLab(t, sandbox.Config{Pretend: pretend})
+				if came, out := l.attack(t, sandbox.Strict, []uint16{port}, c.args(t, l)...); !came {
+					t.Errorf("it was refused (namespaces: %v): %s", pretend != weaker, out)
+				}
 			}
 		})
 	}

@@ -105,12 +105,17 @@ func canBecome(user Identity) bool {
 	if os.Geteuid() != 0 || !mapped("/proc/self/uid_map", user.UID) || !mapped("/proc/self/gid_map", user.GID) {
 		return false
 	}
+	return hasCapabilities(unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL)
+}
+
+// hasCapabilities says whether this process may use all of them.
+func hasCapabilities(wanted ...int) bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if unix.Capget(&head, &data[0]) != nil {
 		return false
 	}
-	for _, c := range []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL} {
+	for _, c := range wanted {
 		if data[c/32].Effective&(1<<(c%32)) == 0 {
 			return false
 		}

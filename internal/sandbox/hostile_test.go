@@ -52,6 +52,7 @@ func attempts() map[string]func([]string) error {
 		"rename":   func(a []string) error { return os.Rename(a[0], a[1]) },
 		"follow":   func(a []string) error { return follow(a[0], a[1]) },
 		"dial":     func(a []string) error { return dial(a[0], a[1]) },
+		"ask":      func(a []string) error { return ask(a[0]) },
 		"fastopen": func(a []string) error { return fastOpen(a[0]) },
 		"socket":   func(a []string) error { return socket(number(a[0]), number(a[1]), number(a[2])) },
 		"ptrace":   func(a []string) error { return seize(number(a[0])) },
@@ -71,6 +72,7 @@ func attempts() map[string]func([]string) error {
 		"netlink":  func(a []string) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, number(a[0])) },
 		"ifaces":   func([]string) error { _, err := net.Interfaces(); return err },
 		"serve":    func([]string) error { return serve() },
+		"serveudp": func([]string) error { return serveUDP() },
 		"search":   search,
 		"hang":     func([]string) error { time.Sleep(time.Hour); return nil },
 	}
@@ -116,6 +118,35 @@ func dial(network, addr string) error {
 		err = fmt.Errorf("answer %q", got)
 	}
 	return err
+}
+
+// ask sends a datagram and wants it back.
+func ask(addr string) error {
+	c, err := net.Dial("udp", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(3 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := c.Write([]byte("x")); err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 8))
+	return err
+}
+
+// echoUDP sends back what comes.
+func echoUDP(l net.PacketConn) {
+	buf := make([]byte, 64)
+	for {
+		n, from, err := l.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		_, _ = l.WriteTo(buf[:n], from)
+	}
 }
 
 // fastOpen connects by sending.
@@ -229,6 +260,15 @@ func serve() error {
 	}
 	go answer(l)
 	return dial("tcp4", l.Addr().String())
+}
+
+func serveUDP() error {
+	l, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go echoUDP(l)
+	return ask(l.LocalAddr().String())
 }
 
 // foreignTable is a program that asks for a UDP socket by the i386 system-call table (int 0x80) and

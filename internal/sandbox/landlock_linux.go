@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -21,8 +22,8 @@ func restrictLandlock(s spec, abi int) error {
 	if err != nil {
 		return fmt.Errorf("prepare Landlock rules: %w", err)
 	}
-	config := configFor(abi)
-	if abi >= 4 {
+	config := configFor(abi, s.Namespaces.Network)
+	if abi >= 4 && !s.Namespaces.Network {
 		for _, p := range s.Ports {
 			rules = append(rules, landlock.ConnectTCP(p))
 		}
@@ -40,8 +41,9 @@ func restrictLandlock(s spec, abi int) error {
 }
 
 // configFor handles everything of an ABI but the right to listen: a tree may talk to itself, and
-// nobody outside is helped by a listener that dies with it.
-func configFor(abi int) landlock.Config {
+// nobody outside is helped by a listener that dies with it. In a network namespace of its own it may
+// connect to whatever is there.
+func configFor(abi int, ownNetwork bool) landlock.Config {
 	all := []landlock.Config{
 		{}, landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5,
 		landlock.V6, landlock.V7, landlock.V8, landlock.V9,
@@ -49,12 +51,15 @@ func configFor(abi int) landlock.Config {
 	c := all[min(abi, len(all)-1)]
 	if abi >= 4 {
 		c.HandledAccessNet = ll.AccessNetConnectTCP
+		if ownNetwork {
+			c.HandledAccessNet = 0
+		}
 	}
 	return c
 }
 
 func fileRules(s spec, abi int) ([]landlock.Rule, error) {
-	writable := landlock.RWDirs(s.ReadWrite...)
+	writable := landlock.RWDirs(slices.Concat(s.ReadWrite, s.private.places)...)
 	if abi >= 2 {
 		writable = writable.WithRefer() // rename across directories; ABI 1 cannot grant it
 	}

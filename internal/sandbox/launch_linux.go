@@ -32,14 +32,22 @@ func launch(s spec) launched {
 	return <-answer
 }
 
+// find looks for the program.
+func (s *spec) find() {
+	if s.Probe {
+		return
+	}
+	path, _ := lookupEnv(s.Env, "PATH")
+	s.program, s.missing = findProgram(s.Argv[0], s.Dir, path)
+}
+
 func start(s spec) launched {
 	if s.Probe {
 		return launched{enforced: confine(s)}
 	}
-	path, _ := lookupEnv(s.Env, "PATH")
-	program, missing := findProgram(s.Argv[0], s.Dir, path)
-	if missing != nil {
-		return launched{failed: missing}
+	program := s.program
+	if s.missing != nil {
+		return launched{failed: s.missing}
 	}
 	l := launched{enforced: confine(s)}
 	if s.Mode == Strict {
@@ -63,6 +71,10 @@ func start(s spec) launched {
 	})
 	if err != nil {
 		l.pid, l.failed = 0, startFailure(program, err, s.User)
+		if _, err := os.Stat(program); errors.Is(err, unix.ENOENT) {
+			// It was there before the places of the policy were all that is left.
+			l.failed = startFailure(program, unix.EACCES, s.User)
+		}
 		return l
 	}
 	capProcesses(l.pid, s.Limits.Processes)
@@ -94,10 +106,11 @@ func startFailure(program string, err error, user *Identity) *failure {
 	return f
 }
 
+// inactive are the lines that strict refuses to start without.
 func inactive(all []Enforced) []Enforced {
 	var out []Enforced
 	for _, e := range all {
-		if !e.Active {
+		if !e.Active && !e.Optional {
 			out = append(out, e)
 		}
 	}

@@ -37,8 +37,15 @@ func TestProcessesUnderTheLimitRun(t *testing.T) {
 	}
 }
 
-// wantNothingOf looks for processes that have the lab's home in their environment.
 func wantNothingOf(t *testing.T, l lab) {
+	t.Helper()
+	for _, pid := range processesOf(t, l) {
+		t.Errorf("process %d is alive", pid)
+	}
+}
+
+// processesOf are those that have the lab's home in their environment.
+func processesOf(t *testing.T, l lab) (pids []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -47,9 +54,10 @@ func wantNothingOf(t *testing.T, l lab) {
 	for _, e := range entries {
 		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
 		if err == nil && strings.Contains(string(env), "HOME="+l.home+"\x00") {
-			t.Errorf("process %s is alive", e.Name())
+			pids = append(pids, number(e.Name()))
 		}
 	}
+	return pids
 }
 
 func TestTooMuchDiskEndsTheTree(t *testing.T) {

@@ -62,7 +62,8 @@ func (b *Box) prepare(s spec) error {
 }
 
 // makePassable lets the user enter the directories above path. Only a private directory of ours, as
-// os.MkdirTemp makes them, is changed: its group may then enter it, without listing it.
+// os.MkdirTemp makes them, is changed: its group may then enter it, without listing it, and where a
+// second user must pass too, everybody may.
 func makePassable(path string, user Identity) error {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		var st unix.Stat_t
@@ -72,14 +73,19 @@ func makePassable(path string, user Identity) error {
 		if permits(st, user, 0o1) {
 			continue
 		}
-		private := int(st.Uid) == os.Geteuid() && st.Mode&0o077 == 0
+		opened := st.Mode&0o077 == 0o010 // by us, for another user
+		private := int(st.Uid) == os.Geteuid() && (st.Mode&0o077 == 0 || opened)
 		if !private || dir == "/root" || strings.Count(dir, "/") == 1 || filepath.Dir(dir) == "/home" {
 			return fmt.Errorf("sandbox: user %d, who runs agents and gates, cannot enter %s on the way to %s: put the work directory elsewhere, or chmod o+x %s", user.UID, dir, path, dir)
 		}
-		if err := os.Chown(dir, -1, user.GID); err != nil {
-			return fmt.Errorf("sandbox: make %s passable: %w", dir, err)
+		mode := os.FileMode(st.Mode&0o700 | 0o011)
+		if !opened {
+			mode = os.FileMode(st.Mode&0o700 | 0o010)
+			if err := os.Chown(dir, -1, user.GID); err != nil {
+				return fmt.Errorf("sandbox: make %s passable: %w", dir, err)
+			}
 		}
-		if err := os.Chmod(dir, os.FileMode(st.Mode&0o700|0o010)); err != nil {
+		if err := os.Chmod(dir, mode); err != nil {
 			return fmt.Errorf("sandbox: make %s passable: %w", dir, err)
 		}
 	}

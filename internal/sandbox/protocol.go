@@ -23,6 +23,16 @@ type spec struct {
 	User      *Identity  `json:"user,omitempty"`
 	Probe     bool       `json:"probe,omitempty"` // confine, report, start nothing
 	Pretend   Capability `json:"pretend"`
+
+	Namespaces Namespaces        `json:"namespaces"` // the supervisor was started in
+	Refused    map[string]string `json:"refused"`    // line name of the others → why
+	Names      map[string]string `json:"names"`      // a path as the caller called it → what it is
+	Listening  []string          `json:"listening"`  // named sockets of the harness's network namespace
+
+	// Found out by the supervisor.
+	private private
+	program string
+	missing *failure
 }
 
 // Capability makes a machine look weaker than it is, so that what happens on older kernels can be
@@ -30,6 +40,8 @@ type spec struct {
 type Capability struct {
 	MaxLandlock int  `json:"max_landlock,omitempty"` // highest Landlock ABI to use; 0: the kernel's; -1: none
 	NoSeccomp   bool `json:"no_seccomp,omitempty"`
+	// Without are namespaces that it cannot make; Without.User: none without being root.
+	Without Namespaces `json:"without"`
 }
 
 // order is every later message to the child.
@@ -38,13 +50,15 @@ type order struct {
 	GraceMS int64 `json:"grace_ms"`       // else SIGTERM now, and kill after this
 }
 
-// report is a message from the child. Exactly one of the last three is set, but for a probe, which
-// ends after Enforced.
+// report is a message from the child. Where there are namespaces, the first one tells what of them
+// cannot be had, and the child ends, or is empty but for the doors that come with it. Of the others
+// exactly one of the last three is set, but for a probe, which ends after Enforced.
 type report struct {
-	Enforced []Enforced `json:"enforced,omitempty"`
-	Failed   *failure   `json:"failed,omitempty"`
-	Started  int        `json:"started,omitempty"` // pid
-	Ended    *ending    `json:"ended,omitempty"`
+	Lacking  map[string]string `json:"lacking,omitempty"` // line name → why
+	Enforced []Enforced        `json:"enforced,omitempty"`
+	Failed   *failure          `json:"failed,omitempty"`
+	Started  int               `json:"started,omitempty"` // pid
+	Ended    *ending           `json:"ended,omitempty"`
 }
 
 // failure is a command that was not started.

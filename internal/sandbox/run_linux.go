@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"syscall"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,11 +16,17 @@ import (
 // session is one child at work.
 type session struct {
 	proc    *os.Process
-	control *os.File
+	control net.Conn
+	mail    *mail
 	orders  *json.Encoder
 	reports chan report   // closed when the child has hung up
 	exited  chan struct{} // closed when the child was waited for
 	state   *os.ProcessState
+
+	doors    []net.Listener // into the tree's network namespace
+	lines    connections
+	carriers sync.WaitGroup
+	stuck    bool // its tree cannot be killed, so that it may not end either
 }
 
 func (b *Box) probe(ctx context.Context, s spec) ([]Enforced, error) {
@@ -47,32 +54,41 @@ func (b *Box) probe(ctx context.Context, s spec) ([]Enforced, error) {
 	}
 }
 
-// open starts a child and tells it what to do.
-func (b *Box) open(s spec, stdin, stdout, stderr *os.File) (*session, error) {
+// start starts a child in the namespaces of its spec and tells it what to do.
+func (b *Box) start(s spec, stdin, stdout, stderr *os.File) (*session, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: make the control socket: %w", err)
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "control")
 	defer func() { _ = theirs.Close() }()
-	if err := unix.SetNonblock(pair[0], true); err != nil {
-		_ = unix.Close(pair[0])
+	end := os.NewFile(uintptr(pair[0]), "control")
+	ours, err := net.FileConn(end)
+	_ = end.Close()
+	if err != nil {
 		return nil, fmt.Errorf("sandbox: make the control socket: %w", err)
 	}
-	ours := os.NewFile(uintptr(pair[0]), "control")
 	proc, err := os.StartProcess(b.exe, []string{shimName}, &os.ProcAttr{
 		// Nothing of the harness's own environment; the runtime needs none.
 		Env:   []string{"GOMAXPROCS=2"},
 		Dir:   "/",
 		Files: []*os.File{stdin, stdout, stderr, theirs},
-		// Out of reach of the terminal's Ctrl-C: we decide when a tree ends.
-		Sys: &syscall.SysProcAttr{Setpgid: true},
+		Sys:   s.Namespaces.attributes(),
 	})
+	if err == nil && s.Namespaces.any() && s.Namespaces.User {
+		if err = mapUsers(proc.Pid); err != nil {
+			_ = proc.Kill()
+			_, _ = proc.Wait()
+		}
+	}
 	if err != nil {
 		_ = ours.Close()
+		if s.Namespaces.any() && refusedByMachine(err) {
+			return nil, &namespaceError{err}
+		}
 		return nil, fmt.Errorf("sandbox: start the supervisor %s: %w", b.exe, err)
 	}
-	c := &session{proc: proc, control: ours, orders: json.NewEncoder(ours), reports: make(chan report), exited: make(chan struct{})}
+	c := &session{proc: proc, control: ours, mail: &mail{conn: ours.(*net.UnixConn)}, orders: json.NewEncoder(ours), reports: make(chan report), exited: make(chan struct{})}
 	go c.read()
 	go c.wait()
 	if err := c.orders.Encode(s); err != nil {
@@ -84,7 +100,7 @@ func (b *Box) open(s spec, stdin, stdout, stderr *os.File) (*session, error) {
 
 func (c *session) read() {
 	defer close(c.reports)
-	in := json.NewDecoder(c.control)
+	in := json.NewDecoder(c.mail)
 	for {
 		var r report
 		if err := in.Decode(&r); err != nil {
@@ -104,7 +120,25 @@ func (c *session) close() {
 	_ = c.control.Close()
 	for range c.reports {
 	}
-	<-c.exited
+	for _, l := range c.doors {
+		_ = l.Close()
+	}
+	c.lines.close()
+	c.carriers.Wait()
+	for _, f := range c.mail.files {
+		_ = f.Close()
+	}
+	if !c.stuck {
+		<-c.exited
+	}
+}
+
+// below are the processes of a tree that is left, as they are called out here.
+func (c *session) below(said []int) []int {
+	if found := pids(descendants(c.proc.Pid)); len(found) > 0 {
+		return found
+	}
+	return said
 }
 
 // broken is for a child that ended without saying how its tree did.
@@ -138,7 +172,11 @@ func (b *Box) run(ctx context.Context, s spec, cmd Command) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	<-child.exited
+	if child.stuck = len(end.Left) > 0; child.stuck {
+		end.Left = child.below(end.Left)
+	} else {
+		<-child.exited
+	}
 	streams.drain()
 	res.Duration = time.Since(begin)
 	res.ExitCode, res.Signal, res.Survivors = end.ExitCode, end.Signal, end.Survivors

@@ -21,10 +21,14 @@ const (
 // Policy is what one process tree may reach. Everything that is not listed is refused, but for the
 // system's own read-only places (/usr, /lib*, /bin, /sbin, /etc without secrets, /proc of its own, /dev basics).
 type Policy struct {
-	Mode         Mode
-	ReadWrite    []string // directories, made by the caller
-	ReadOnly     []string // further directories or files, e.g. the agent CLI's folder
-	ConnectPorts []uint16 // TCP ports it may connect to (loopback meter, egress proxy); none: no TCP at all
+	Mode      Mode
+	ReadWrite []string // directories, made by the caller
+	ReadOnly  []string // further directories or files, e.g. the agent CLI's folder
+	// ConnectPorts are the TCP ports of the harness's loopback that it may connect to (meter, egress
+	// proxy), as 127.0.0.1:PORT; none: nothing outside at all. Where it has a network namespace of its own
+	// its own servers are open to it besides, and each of these ports is carried to the harness's; else
+	// the rule is by number, on whatever host.
+	ConnectPorts []uint16
 	Limits       Limits
 }
 
@@ -33,7 +37,7 @@ type Limits struct {
 	Processes int   // [4096] RLIMIT_NPROC where it bites, and counted by the harness
 	FileBytes int64 // [2 GiB] largest file one process may write
 	OpenFiles int   // [4096]
-	DiskBytes int64 // [8 GiB] growth of all ReadWrite directories together, watched by the harness
+	DiskBytes int64 // [8 GiB] growth of all ReadWrite directories and the private /tmp together, watched by the harness
 	Output    int64 // [256 MiB] of stdout and stderr each; more kills the tree
 }
 
@@ -64,7 +68,11 @@ type Result struct {
 
 // Enforced is one line of what confinement does on this machine.
 type Enforced struct {
-	Name   string // "filesystem", "network-tcp", "network-udp", "syscalls", "user", "limits", "descendants"
+	// Name is "user", "filesystem", "network-tcp", "network-udp", "unix-sockets", "syscalls", "limits" or
+	// "descendants"; and for namespaces "network", "private-tmp", "processes" or "ipc".
+	Name   string
 	Active bool
 	Detail string // how ("Landlock ABI 7"), or why not and what would bring it
+	// Optional: strict starts without it, because the other lines hold what it holds, if less tightly.
+	Optional bool
 }

@@ -74,15 +74,21 @@ func filterProgram(arch uint32, plan socketPlan) []bpf.Instruction {
 		// All of its numbers have this bit; minus one, by which a tracer skips a call, has it too.
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: x32Bit, SkipTrue: 1}, refuse(unix.ENOSYS))
 	}
-	for _, nr := range deniedCalls() {
+	denied := deniedCalls()
+	if !plan.ownIPC {
+		denied = append(denied, letterBoxes()...)
+	}
+	for _, nr := range denied {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 1}, refuse(unix.EPERM))
 	}
 	p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1}, refuse(unix.ENOSYS))
 	p = append(p, whenCall(unix.SYS_CLONE, refuseBits(0, newNamespaces)...)...)
-	// Opening a connection with the first data goes past Landlock's check of connect(2).
-	p = append(p, whenCall(unix.SYS_SENDTO, refuseBits(3, unix.MSG_FASTOPEN)...)...)
-	p = append(p, whenCall(unix.SYS_SENDMSG, refuseBits(2, unix.MSG_FASTOPEN)...)...)
-	p = append(p, whenCall(unix.SYS_SENDMMSG, refuseBits(3, unix.MSG_FASTOPEN)...)...)
+	if !plan.ownNetwork {
+		// Opening a connection with the first data goes past Landlock's check of connect(2).
+		p = append(p, whenCall(unix.SYS_SENDTO, refuseBits(3, unix.MSG_FASTOPEN)...)...)
+		p = append(p, whenCall(unix.SYS_SENDMSG, refuseBits(2, unix.MSG_FASTOPEN)...)...)
+		p = append(p, whenCall(unix.SYS_SENDMMSG, refuseBits(3, unix.MSG_FASTOPEN)...)...)
+	}
 	// Landlock lets a process change the limits of others of its user, the harness among them.
 	p = append(p, whenCall(unix.SYS_PRLIMIT64, allowOnlyValue(0, 0)...)...)
 	// Typing into the terminal of whoever started us.
@@ -132,7 +138,8 @@ func allowOnlyValue(arg, value uint32) []bpf.Instruction {
 }
 
 // socketRules is the allow list of sockets: everything else, datagrams, raw packets, virtual machines'
-// and other stream protocols that Landlock does not know (MPTCP, SCTP, SMC), is refused.
+// and other stream protocols that Landlock does not know (MPTCP, SCTP, SMC), is refused. In a network
+// namespace of its own datagrams reach its loopback only, and are allowed.
 func socketRules(plan socketPlan) []bpf.Instruction {
 	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 	p := []bpf.Instruction{loadArg(0)}
@@ -149,12 +156,24 @@ func socketRules(plan socketPlan) []bpf.Instruction {
 	if plan.noInternet {
 		return append(p, refuse(unix.EPERM))
 	}
-	return append(p,
+	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1},
 		refuse(unix.EPERM),
 		loadArg(1),
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf}, // the rest are flags
+	)
+	if plan.ownNetwork {
+		p = append(p,
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SOCK_DGRAM, SkipTrue: 5},
+			loadArg(2),
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_UDP, SkipTrue: 1},
+			allow,
+			refuse(unix.EPERM),
+		)
+	}
+	return append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 1},
 		refuse(unix.EPERM),
 		loadArg(2),
@@ -183,14 +202,20 @@ func deniedCalls() []uint32 {
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		// keys of the session
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-		// what outlives its maker and every other process of the user finds: a letter box to the next run
-		unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_SHMAT, unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_MQ_OPEN,
 		// the machine
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD,
 		unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_ACCT, unix.SYS_SETTIMEOFDAY,
 		unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SYSLOG, unix.SYS_VHANGUP,
 		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 	}, deniedCallsArch()...)
+}
+
+// letterBoxes make and find what outlives its maker and every other process of the user finds: a way to
+// leave word for the next run, unless the IPC namespace goes with the tree.
+func letterBoxes() []uint32 {
+	return []uint32{
+		unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_SHMAT, unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_MQ_OPEN,
+	}
 }
 
 // openTreeAttr is open_tree_attr(2), Linux 6.15, the same number everywhere.

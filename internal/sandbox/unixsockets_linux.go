@@ -15,13 +15,18 @@ type socketPlan struct {
 	noInternet bool // no AF_INET and AF_INET6 at all
 	noUnix     bool // no AF_UNIX but for socketpair(2)
 	unixWhy    string
+	ownNetwork bool // so that nothing is to be kept from loopback
+	ownIPC     bool // so that nothing that is left there is found again
 }
 
 // planSockets closes by seccomp what this kernel's Landlock cannot: ports before ABI 4 (only when no
 // port is wanted at all), and connections to named unix sockets before ABI 9. The latter are the way to
 // a container engine or a session bus, which start processes outside every confinement.
 func planSockets(s spec, abi int) socketPlan {
-	p := socketPlan{noInternet: abi < 4 && len(s.Ports) == 0}
+	p := socketPlan{
+		noInternet: !s.Namespaces.Network && abi < 4 && len(s.Ports) == 0,
+		ownNetwork: s.Namespaces.Network, ownIPC: s.Namespaces.IPC,
+	}
 	switch {
 	case abi >= 9:
 		p.unixWhy = fmt.Sprintf("only to servers of its own (Landlock ABI %d)", abi)
@@ -30,7 +35,7 @@ func planSockets(s spec, abi int) socketPlan {
 	case s.User == nil:
 		p.noUnix, p.unixWhy = true, "none (seccomp): as the harness's own user it could reach a session bus or container engine; start the harness as root, or use Landlock ABI 9"
 	default:
-		if open := reachableSocket(*s.User, s.ReadWrite); open != "" {
+		if open := reachableSocket(s); open != "" {
 			p.noUnix, p.unixWhy = true, fmt.Sprintf("none (seccomp): %s is open to every user", open)
 			return p
 		}
@@ -49,20 +54,21 @@ func engineSockets() []string {
 
 // reachableSocket finds a listening socket with a name that the user could connect to, but for those of
 // the operating system, which every unprivileged user may reach and which do nothing for one.
-func reachableSocket(user Identity, own []string) string {
-	for _, path := range append(engineSockets(), listeningSockets()...) {
+func reachableSocket(s spec) string {
+	for _, path := range append(engineSockets(), s.Listening...) {
 		if within(path, []string{"/run/systemd", "/run/dbus", "/run/nscd", "/run/udev", "/run/avahi-daemon", "/run/uuidd"}) ||
-			strings.HasPrefix(path, "/run/snapd") || within(path, own) {
+			strings.HasPrefix(path, "/run/snapd") || within(path, s.ReadWrite) {
 			continue
 		}
-		if mayConnect(path, user) {
+		if mayConnect(path, *s.User) {
 			return path
 		}
 	}
 	return ""
 }
 
-// listeningSockets are the named stream sockets of this network namespace.
+// listeningSockets are the named stream sockets of this network namespace. The harness looks, because a
+// supervisor in a namespace of its own sees none and could yet connect to them.
 func listeningSockets() []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
