@@ -35,11 +35,10 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 	if err != nil {
 		return loop.AgentSeen{}, err
 	}
-	at := s.meter.Endpoint()
 	task := agent.Task{
 		Run: s.id, Tick: t.Tick, Dir: s.agentTree.Dir(), Home: s.agentHome, Tmp: s.agentTmp, Prompt: p.Text,
 		Model: s.cfg.Agent.Model, Args: s.cfg.Agent.Args, Timeout: min(s.cfg.Agent.Timeout, t.TimeLeft),
-		Gateway: agent.Gateway{BaseURL: at.BaseURL, Nonce: at.Nonce, Port: at.Port},
+		Gateway: s.meter.gateway(),
 	}
 	wait := defaultWait
 	for try := 0; ; try++ {

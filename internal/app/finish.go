@@ -42,11 +42,9 @@ func (s *session) finish(ctx context.Context, err error) {
 func (s *session) settle() {
 	s.rec.Ended = s.env.Now().UTC()
 	s.rec.Calls = nil
-	if s.meter != nil {
-		for _, c := range s.meter.Calls() {
-			s.rec.Calls = append(s.rec.Calls, callOf(c))
-			s.tick(c.Tick)
-		}
+	for _, c := range s.meter.Calls() {
+		s.rec.Calls = append(s.rec.Calls, callOf(c))
+		s.tick(c.Tick)
 	}
 	s.rec.Settle(s.before)
 }
@@ -112,9 +110,7 @@ func (s *session) writeReport() {
 
 // release ends the processes and gives the lease back; the run's directory goes.
 func (s *session) release(ctx context.Context) {
-	if s.meter != nil {
-		_ = s.meter.Close(ctx)
-	}
+	_ = s.meter.Close(ctx) // what was in flight is booked or the provider's; either way the run is over
 	if s.lease != nil {
 		if err := s.lease.Release(ctx); err != nil && !errors.Is(err, git.ErrLeaseLost) {
 			s.say("the issue's lease could not be given back; it ends by itself in " + leaseTime.String() + ": " + err.Error())

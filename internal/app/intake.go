@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -50,6 +51,7 @@ func (s *session) localGoal() error {
 	if s.trigger.Goal == "" {
 		return usage(errors.New("there is neither an issue nor a goal. Next: proctor run --goal \"what to do\""))
 	}
+	s.rec.Trigger.Repo = filepath.Base(s.req.checkout)
 	s.setGoal("", s.trigger.Goal)
 	return nil
 }

@@ -33,12 +33,7 @@ func (s *session) now() int {
 }
 
 // Spent is what this process has spent so far.
-func (s *session) Spent() money.USD {
-	if s.meter == nil {
-		return 0
-	}
-	return s.meter.Spent()
-}
+func (s *session) Spent() money.USD { return s.meter.Spent() }
 
 // Keep closes a tick in the record and saves the state beside its commit.
 func (s *session) Keep(ctx context.Context, st loop.State) error {

@@ -98,7 +98,14 @@ func localRequest(env Env, o localOptions) (request, error) {
 		}
 	}
 	if req.reports == "" {
-		req.reports = filepath.Join(stateDir(env), "runs", env.Now().UTC().Format("20060102-150405"))
+		// Two runs may begin in the same second.
+		runs := filepath.Join(stateDir(env), "runs")
+		if err := os.MkdirAll(runs, 0o755); err != nil {
+			return request{}, fmt.Errorf("make the directory of reports: %w. Next: give --report DIR", err)
+		}
+		if req.reports, err = os.MkdirTemp(runs, env.Now().UTC().Format("20060102-150405-")); err != nil {
+			return request{}, fmt.Errorf("make the directory of reports: %w. Next: give --report DIR", err)
+		}
 	}
 	actor := trigger.Actor{Login: first(env.Getenv("USER"), "you")}
 	if o.issue == 0 {

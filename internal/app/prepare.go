@@ -86,8 +86,11 @@ func (s *session) ceiling(earlier money.USD) (limit money.USD, name string) {
 
 // openMeter starts the proxy that holds the model key, where a model is used at all.
 func (s *session) openMeter(ctx context.Context) error {
-	if s.req.key.Value == "" && (needsModel(s.cfg.Agent.Name) || s.cfg.Review.Enabled) && !s.req.dryRun {
-		return usage(fmt.Errorf("agent %q and the reviewer need a model and there is no key. Next: set the input anthropic-api-key (or claude-code-oauth-token), as a secret", s.cfg.Agent.Name))
+	if s.req.key.Value == "" {
+		if (needsModel(s.cfg.Agent.Name) || s.cfg.Review.Enabled) && !s.req.dryRun {
+			return usage(fmt.Errorf("agent %q or the reviewer needs a model and there is no key. Next: set the input anthropic-api-key or claude-code-oauth-token from a secret (on your own machine: export ANTHROPIC_API_KEY), or set review.enabled to false where only the reviewer needs it", s.cfg.Agent.Name))
+		}
+		return nil
 	}
 	st := s.begun0()
 	limit, _ := s.ceiling(st.IssueBefore)
@@ -105,7 +108,7 @@ func (s *session) openMeter(ctx context.Context) error {
 	if err != nil {
 		return usage(err)
 	}
-	s.meter = m
+	s.meter = purse{m}
 	return nil
 }
 
@@ -135,18 +138,26 @@ func (s *session) chooseAgent(ctx context.Context) error {
 	s.coder = a
 	s.rec.Agent = evidence.AgentRef{Name: a.Name(), Model: s.cfg.Agent.Model}
 	if needsModel(s.cfg.Agent.Name) && s.cfg.Agent.Model != "" {
-		if err := s.meter.Check(s.cfg.Agent.Model); err != nil {
-			return usage(err)
+		if err := s.priced(s.cfg.Agent.Model); err != nil {
+			return usage(fmt.Errorf("agent.model: %w", err))
 		}
 	}
 	if s.cfg.Review.Enabled && !s.req.dryRun {
-		if err := s.meter.Check(s.cfg.Review.Model); err != nil {
+		if err := s.priced(s.cfg.Review.Model); err != nil {
 			return usage(fmt.Errorf("review.model: %w", err))
 		}
 		at := s.meter.Endpoint()
 		s.judge = &judge.Judge{Model: judge.Anthropic{Client: &http.Client{Timeout: reviewTimeout}, BaseURL: at.BaseURL, Nonce: at.Nonce, Model: s.cfg.Review.Model}, Rand: s.env.Random}
 	}
 	return nil
+}
+
+// priced says whether the meter would let calls to a model through.
+func (s *session) priced(model string) error {
+	if s.meter.Meter == nil {
+		return nil // a rehearsal without a key makes no call
+	}
+	return s.meter.Check(model)
 }
 
 // reviewTimeout bounds one question to the reviewer.

@@ -14,12 +14,13 @@ import (
 	"github.com/proctor-ci/proctor/internal/publish"
 )
 
+// branchName fills in publish.branch. A goal without an issue has no number, so its key stands there.
 func (s *session) branchName() string {
-	number := strconv.Itoa(s.trigger.Issue.Number)
-	if s.trigger.Issue.Number == 0 {
-		number = s.key()
+	pattern := s.cfg.Publish.Branch
+	if n := s.trigger.Issue.Number; n != 0 {
+		return strings.ReplaceAll(pattern, "{number}", strconv.Itoa(n))
 	}
-	return strings.ReplaceAll(s.cfg.Publish.Branch, "{number}", number)
+	return strings.ReplaceAll(strings.ReplaceAll(pattern, "issue-{number}", s.key()), "{number}", s.key())
 }
 
 func (s *session) baseBranch() string {
@@ -57,15 +58,17 @@ func (s *session) publish(ctx context.Context) error {
 	if s.req.forge == nil {
 		return s.keepLocally(ctx)
 	}
+	// Said before it is done: if this machine is lost in between, the next run knows the branch for ours.
+	s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
+	if err := s.save(ctx); err != nil {
+		return err
+	}
 	s.settle()
 	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
 	out, err := p.Publish(ctx, publish.Request{
 		Record: s.rec, Target: s.target, Base: s.baseBranch(),
 		Reviewers: s.cfg.Publish.Reviewers, Assignees: s.cfg.Publish.Assignees, Labels: s.cfg.Publish.Labels,
 	})
-	if out.Branch != "" {
-		s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
-	}
 	for _, n := range out.Notes {
 		s.note(n)
 	}
@@ -81,8 +84,9 @@ func (s *session) publish(ctx context.Context) error {
 	s.rec.Published = &published
 	s.emit(evidence.PublishedPR, 0, slog.String(evidence.KeyBranch, published.Branch), slog.String(evidence.KeyCommit, published.Commit), slog.Int(evidence.KeyNumber, published.Number),
 		slog.String(evidence.KeyURL, published.URL), slog.Bool(evidence.KeyDraft, published.Draft), slog.Bool(evidence.KeyUpdated, published.Updated))
+	s.saved.Published = s.id
 	if err := s.save(ctx); err != nil {
-		s.note("the checkpoint does not know of the push: " + err.Error())
+		s.note("the checkpoint does not know that the draft is open: " + err.Error())
 	}
 	return nil
 }

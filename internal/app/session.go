@@ -19,7 +19,6 @@ import (
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/guard"
 	"github.com/proctor-ci/proctor/internal/judge"
-	"github.com/proctor-ci/proctor/internal/meter"
 	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/policy"
 	"github.com/proctor-ci/proctor/internal/prompt"
@@ -63,7 +62,7 @@ type session struct {
 	agentHome  string
 	agentTmp   string
 	coder      agent.Agent
-	meter      *meter.Meter
+	meter      purse
 	guard      *guard.Guard
 	judge      *judge.Judge
 
