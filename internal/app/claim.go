@@ -21,9 +21,11 @@ import (
 type checkpoint struct {
 	State  loop.State `json:"state"`
 	Runs   []string   `json:"runs"`   // ids of the runs that worked on it, oldest first
-	Pushed []string   `json:"pushed"` // commits of ours that were pushed to the branch
+	Pushed []string   `json:"pushed"` // commits of ours that were pushed to the branch, or were about to be
 	Base   string     `json:"base"`   // the base commit; another one begins anew
 	Goal   string     `json:"goal"`   // the snapshot the work is for
+
+	Published string `json:"published,omitempty"` // the run whose draft is open
 
 	expect git.ID // of the next save
 }
@@ -102,7 +104,7 @@ func (s *session) resumable() (bool, string) {
 		return false, "the default branch has moved since an earlier run: this one begins anew, and what was spent counts"
 	case c.State.End != nil && c.State.End.Terminal == loop.SafetyHalt:
 		return false, "an earlier run broke a rule: this one begins anew, and what was spent counts"
-	case c.State.End != nil && (c.State.End.Terminal == loop.Done && len(c.Pushed) > 0 && c.Pushed[len(c.Pushed)-1] == c.State.Good.ID):
+	case c.State.End != nil && c.State.End.Terminal == loop.Done && c.Published == c.Runs[len(c.Runs)-1]:
 		return false, "an earlier run was published: this one begins anew, and what was spent counts"
 	}
 	return true, ""
@@ -141,6 +143,13 @@ func (s *session) aim(ctx context.Context) error {
 	s.remote.Branch, s.remote.DefaultBranch = t.Branch, s.trigger.Repo.DefaultBranch
 	if t.Note != "" {
 		s.note(t.Note)
+	}
+	if t.Tip == "" {
+		return nil
+	}
+	// What is replaced must be known, or nobody could say that only commits of ours are.
+	if err := s.store.Fetch(ctx, s.remote, "refs/heads/"+t.Branch+":refs/heads/"+t.Branch); err != nil {
+		return fmt.Errorf("fetch branch %s: %w", t.Branch, err)
 	}
 	return nil
 }

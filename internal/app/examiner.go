@@ -354,6 +354,9 @@ func (s *session) rubric(ctx context.Context) (string, error) {
 // Prove runs every gate in a pristine checkout of exactly the commit that will be pushed.
 func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofSeen, error) {
 	n := s.now()
+	if err := s.recollect(ctx, n, candidate); err != nil {
+		return loop.ProofSeen{}, err
+	}
 	id := git.ID(candidate.ID)
 	if s.cfg.Publish.History == "squash" {
 		// The one commit is made before the proof, so that the proved id is the pushed id.
@@ -373,6 +376,27 @@ func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofS
 	}
 	s.emit(evidence.ProofEnded, n, slog.String(evidence.KeyCommit, string(id)), slog.String(evidence.KeyStatus, status))
 	return seen, nil
+}
+
+// recollect fills the record's tick where an earlier run made the candidate and this one only proves it: what is
+// published is shown and guarded here too.
+func (s *session) recollect(ctx context.Context, n int, candidate loop.Commit) error {
+	t := s.tick(n)
+	if t.Commit != nil {
+		return nil
+	}
+	changes, err := s.store.Diff(ctx, s.store.BaseTree(), git.ID(candidate.Tree))
+	if err != nil {
+		return fmt.Errorf("compare what an earlier run kept with the base: %w", err)
+	}
+	s.snap = git.Snapshot{Commit: git.ID(candidate.ID), Tree: git.ID(candidate.Tree), Changes: changes}
+	t.Commit = &evidence.Commit{ID: candidate.ID, Tree: candidate.Tree}
+	t.Note = "made by an earlier run and proved again; the agent was not called"
+	seen, err := s.Guard(ctx, n, loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree}, candidate)
+	if err == nil && seen.Level != loop.GuardPass {
+		err = &ended{terminal: evidence.SafetyHalt, reason: "what an earlier run kept breaks a rule now: " + seen.Detail}
+	}
+	return err
 }
 
 func (s *session) prove(ctx context.Context, id git.ID, n int) (loop.ProofSeen, error) {

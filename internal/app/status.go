@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +26,18 @@ func (k *statusKeeper) hear(e evidence.Event) {
 	k.progress.Apply(e)
 }
 
+// seen is the progress so far, in memory of its own: it is rendered while events go on coming in.
+func (k *statusKeeper) seen() evidence.Progress {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.progress
+	p.Baseline, p.Notes, p.Ticks = slices.Clone(p.Baseline), slices.Clone(p.Notes), slices.Clone(p.Ticks)
+	for i := range p.Ticks {
+		p.Ticks[i].Steps = slices.Clone(p.Ticks[i].Steps)
+	}
+	return p
+}
+
 // start begins to show the progress, now and every second; the comment itself limits how often it is edited.
 func (k *statusKeeper) start(c *publish.Status) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -32,9 +45,7 @@ func (k *statusKeeper) start(c *publish.Status) {
 	go func() {
 		defer close(k.done)
 		for {
-			k.mu.Lock()
-			p := k.progress
-			k.mu.Unlock()
+			p := k.seen()
 			// What cannot be shown now is shown at the next turn; the final word tells a lasting failure.
 			_ = c.Show(ctx, p)
 			if sleep(ctx, time.Second) != nil {

@@ -215,8 +215,8 @@ func again(t *testing.T, s setting) *world {
 	hub.AddUser(asker, "write")
 	w.model = agenttest.NewModel(s.script)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.called <- struct{}{}
 		w.model.ServeHTTP(rw, r)
+		w.called <- struct{}{}
 	}))
 	t.Cleanup(func() { w.model.Close(); server.CloseClientConnections(); server.Close() })
 	self, err := os.Executable()
@@ -543,8 +543,14 @@ func (w *world) labels() []string {
 // git reads from the forge's bare repository.
 func (w *world) git(args ...string) string {
 	w.t.Helper()
+	return w.gitIn("", args...)
+}
+
+func (w *world) gitIn(stdin string, args ...string) string {
+	w.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", w.hub.GitDir()}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "HOME=/nonexistent"}
+	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
