@@ -26,6 +26,7 @@ type checkpoint struct {
 	Goal   string     `json:"goal"`   // the snapshot the work is for
 
 	Published string `json:"published,omitempty"` // the run whose draft is open
+	Asked     string `json:"asked,omitempty"`     // the request that the last of the runs was made for
 
 	expect git.ID // of the next save
 }
@@ -104,7 +105,7 @@ func (s *session) resumable() (bool, string) {
 		return false, "the default branch has moved since an earlier run: this one begins anew, and what was spent counts"
 	case c.State.End != nil && c.State.End.Terminal == loop.SafetyHalt:
 		return false, "an earlier run broke a rule: this one begins anew, and what was spent counts"
-	case c.State.End != nil && c.State.End.Terminal == loop.Done && c.Published == c.Runs[len(c.Runs)-1]:
+	case c.State.End != nil && c.State.End.Terminal == loop.Done && c.Published == c.Runs[len(c.Runs)-1] && c.Asked != s.request():
 		return false, "an earlier run was published: this one begins anew, and what was spent counts"
 	}
 	return true, ""
@@ -123,6 +124,14 @@ func (s *session) begun() loop.State {
 	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})
 	st.IssueBefore = s.saved.State.IssueBefore.Add(s.saved.State.Spent)
 	return st
+}
+
+// request tells requests apart: a machine that was lost after its draft was opened is no new one.
+func (s *session) request() string {
+	if s.labelEvent != 0 {
+		return fmt.Sprintf("label event %d", s.labelEvent)
+	}
+	return s.req.runURL
 }
 
 // askedAgain tells a new request by a person from the continuation of one whose machine was lost: the latter

@@ -155,7 +155,7 @@ func (s *session) readIssue(ctx context.Context, number int, facts *policy.Facts
 	if err != nil {
 		return err
 	}
-	facts.LabelEvent = &label
+	facts.LabelEvent, s.labelEvent = &label, label.ID
 	if s.trigger.Kind == trigger.KindDispatch && s.trigger.Actor.ID == 0 {
 		// A dispatch is made by the webhook's own account: who asked is who added the label.
 		s.trigger.Actor = trigger.Actor{Login: label.Actor.Login, ID: label.Actor.ID, Bot: label.Actor.Bot}

@@ -100,7 +100,7 @@ func (s *session) save(ctx context.Context) error {
 	}
 	c := s.saved
 	c.Runs = append(append([]string{}, s.rec.Resumed...), s.id)
-	c.Base, c.Goal = s.rec.Base.ID, s.rec.Trigger.Snapshot
+	c.Base, c.Goal, c.Asked = s.rec.Base.ID, s.rec.Trigger.Snapshot, s.request()
 	blob, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encode the checkpoint: %w", err)

@@ -46,11 +46,12 @@ type session struct {
 	cfg     config.Config
 	cfgPath string
 
-	trigger  trigger.Trigger
-	issue    *forge.Issue
-	goal     goal
-	comments []prompt.Comment // of writers, oldest first
-	labels   policy.Labels
+	trigger    trigger.Trigger
+	labelEvent int64 // id of the one that asked, 0 where none did
+	issue      *forge.Issue
+	goal       goal
+	comments   []prompt.Comment // of writers, oldest first
+	labels     policy.Labels
 
 	box        *sandbox.Box
 	toolDirs   []string

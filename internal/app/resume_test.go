@@ -1,0 +1,206 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge/forgetest"
+)
+
+func TestACancelledRunIsKeptAndResumed(t *testing.T) {
+	// INV-9, INV-11: the runner's SIGINT comes while the agent works in tick 2.
+	w := open(t, setting{plan: []tick{
+		{spend(1000, 100), reply("one\n")}, {reply("two\n"), spend(1000, 100), hang("stubborn")}, {spend(1000, 100), reply(allRight)},
+	}})
+	w.ask()
+	ctx, cancel := context.WithCancel(t.Context())
+	terminated := make(chan struct{}, 1)
+	w.runner.After = func(d time.Duration) <-chan time.Time {
+		c := make(chan time.Time, 1)
+		go func() {
+			if sleep(t.Context(), d) == nil {
+				if d == 7500*time.Millisecond {
+					terminated <- struct{}{}
+				}
+				c <- time.Time{}
+			}
+		}()
+		return c
+	}
+	run := w.take()
+	ended := make(chan job)
+	go func() { ended <- w.execute(ctx, run, nil) }()
+	<-w.called
+	<-w.called
+	cancel()
+	first := <-ended
+	select {
+	case <-terminated:
+		t.Error("INV-11 the runner had to follow SIGINT with SIGTERM")
+	default:
+	}
+	first.ended("cancelled", 130, "proctor:failed")
+	w.unpublished()
+	if first.Conclusion != "cancelled" || len(first.rec.Ticks) != 2 || first.rec.Kept != "refs/proctor/1/state" || !strings.Contains(w.statuses()[0], "label the issue again") {
+		t.Errorf("the job ended %s after %d ticks, kept on %q; status:\n%s", first.Conclusion, len(first.rec.Ticks), first.rec.Kept, w.statuses()[0])
+	}
+	// What the agent had written when it was stopped is kept too.
+	if got := w.git("show", "refs/proctor/1/state^:app/answer.txt"); got != "two\n" {
+		t.Errorf("the checkpoint's answer is %q", got)
+	}
+	second := w.label().ended("done", 0, "proctor:review")
+	if d := second.rec.Totals; !slices.Equal(second.rec.Resumed, []string{first.rec.Run}) || d.Calls != 1 || d.IssueUSD != first.rec.Totals.CostUSD.Add(d.CostUSD) || second.rec.Ticks[0].N != 3 {
+		t.Errorf("resumed %q at tick %d with totals %+v after %+v", second.rec.Resumed, second.rec.Ticks[0].N, d, first.rec.Totals)
+	}
+	if w.file("app/answer.txt") != allRight || len(w.hub.Pulls()) != 1 {
+		t.Errorf("the branch's answer is %q", w.file("app/answer.txt"))
+	}
+}
+
+// fourTicks leaves something in each tick, so that a lost or repeated one would show in the tree.
+func fourTicks() []tick {
+	var out []tick
+	for n := 1; n <= 4; n++ {
+		s := tick{spend(1000, 100), write(fmt.Sprintf("app/tick-%d.txt", n), fmt.Sprintln("tick", n)), reply(fmt.Sprintln("attempt", n))}
+		if n == 4 {
+			s = append(s, reply(allRight))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// killsVariable sets how many kills TestKillsAtRandomMoments spreads over its runs; `make e2e` sets 100.
+const killsVariable = "PROCTOR_TEST_KILLS"
+
+func TestKillsAtRandomMomentsLoseAtMostTheTickInFlight(t *testing.T) {
+	// INV-11. The control is the uninterrupted run, whose tree every other one must reach.
+	kills := 10
+	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
+		kills = n
+	}
+	s := setting{plan: fourTicks(), byLabel: true, config: map[string]string{"stops": "{max_ticks: 4, no_progress_after: 9}"}}
+	whole := open(t, s)
+	begin := time.Now()
+	want := whole.label().ended("done", 0, "proctor:review")
+	length := time.Since(begin)
+	if want.rec.Totals.Calls != 4 {
+		t.Fatalf("the uninterrupted run made %d calls", want.rec.Totals.Calls)
+	}
+	seed := uint64(begin.UnixNano())
+	t.Logf("seed %d, uninterrupted %s", seed, length)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for done := 0; done < kills; {
+		w := again(t, s)
+		n := w.killUntilDone(random, length, kills-done)
+		done += n
+		if n == 0 {
+			continue // the first kill came too late
+		}
+		if got := strings.TrimSpace(w.git("rev-parse", w.branch()+"^{tree}")); got != want.rec.Head.Tree {
+			t.Errorf("after %d kills the tree is %s, uninterrupted %s:\n%s", n, got, want.rec.Head.Tree, w.git("diff", "--stat", base, w.branch()))
+		}
+		if calls := len(w.model.Calls()); calls > 4+n {
+			t.Errorf("%d calls after %d kills: more than the tick in flight was lost", calls, n)
+		}
+		w.nothingTwice()
+	}
+}
+
+// killUntilDone runs the issue, killing the action up to most times, each time on a fresh runner, and returns the kills.
+func (w *world) killUntilDone(random *rand.Rand, length time.Duration, most int) int {
+	w.t.Helper()
+	w.ask()
+	run := w.take()
+	for kills := 0; ; {
+		env := map[string]string{laterVariable: fmt.Sprint(time.Duration(kills) * 2 * leaseTime)}
+		if kills < most {
+			env[dieVariable] = fmt.Sprint(random.Int64N(length.Milliseconds()))
+		}
+		j := w.execute(w.t.Context(), run, env)
+		if !j.killed() {
+			j.ended("done", 0, "proctor:review")
+			return kills
+		}
+		w.t.Logf("killed after %s ms:\n%s", env[dieVariable], j.run.Log)
+		for alive := []string{""}; len(alive) > 0; alive = processesIn(filepath.Dir(j.Workspace)) {
+			// They end by themselves, as soon as their supervisor or the forge's answer finds the harness gone.
+			if err := sleep(w.t.Context(), 20*time.Millisecond); err != nil {
+				w.t.Fatalf("INV-23 the killed harness left %s", alive)
+			}
+		}
+		kills++
+		run = w.rerun(run)
+	}
+}
+
+// rerun is the button of that name: the same event in a new attempt.
+func (w *world) rerun(run forgetest.Run) forgetest.Run {
+	w.runner.Dir = fmt.Sprintf("%s-%d", strings.TrimRight(w.runner.Dir, "-0123456789"), len(w.hub.Requests()))
+	run.Attempt++
+	return run
+}
+
+// nothingTwice asserts one of everything that a run makes on the forge.
+func (w *world) nothingTwice() {
+	w.t.Helper()
+	want := []string{"refs/heads/main", "refs/heads/" + w.branch(), "refs/proctor/1/lease", "refs/proctor/1/state"}
+	if refs := w.refs(); !slices.Equal(refs, want) {
+		w.t.Errorf("refs %q, want %q", refs, want)
+	}
+	is, _ := w.hub.Issue(w.issue)
+	if len(w.hub.Pulls()) != 1 || len(is.Comments) != 1 {
+		w.t.Errorf("%d pull requests, %d comments: want one of each", len(w.hub.Pulls()), len(is.Comments))
+	}
+}
+
+func TestAKillBetweenPushAndPullRequestIsMendedByTheNextRun(t *testing.T) {
+	w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true})
+	w.must(w.hub.Fail("POST /repos/*/*/pulls", 1, forgetest.Fault{After: true, Delay: 0, Status: 502, Body: `{"message":"Server Error"}`}))
+	w.label().ended("done", 0, "proctor:review")
+	if unmet := w.hub.Unmet(); len(unmet) != 0 {
+		t.Errorf("faults that never happened: %q", unmet)
+	}
+	w.nothingTwice()
+}
+
+// damage changes one word in the file that a checkpoint was saved in.
+func (w *world) damage(ref, from, to string) {
+	w.t.Helper()
+	var tree strings.Builder
+	for line := range strings.Lines(w.git("ls-tree", ref)) {
+		entry := strings.Fields(line)
+		if text := w.git("cat-file", "-p", entry[2]); entry[1] == "blob" && strings.Contains(text, from) && strings.Contains(entry[3], "state") {
+			line = strings.Replace(line, entry[2], strings.TrimSpace(w.gitIn(strings.Replace(text, from, to, 1), "hash-object", "-w", "--stdin")), 1)
+		}
+		tree.WriteString(line)
+	}
+	id := strings.TrimSpace(w.gitIn(tree.String(), "mktree"))
+	if id == strings.TrimSpace(w.git("rev-parse", ref+"^{tree}")) {
+		w.t.Fatalf("%s holds no %q to damage", ref, from)
+	}
+	w.git("update-ref", ref, strings.TrimSpace(w.gitIn("Checkpoint\n", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit-tree", id, "-p", ref+"^")))
+}
+
+func TestADamagedCheckpointIsToldAndNotTrusted(t *testing.T) {
+	// INV-9: the control is the resume above.
+	w := open(t, setting{plan: []tick{{spend(1000, 100), reply("one\n")}, {spend(1000, 100), reply(allRight)}}, config: map[string]string{"stops": "{max_ticks: 1}"}})
+	w.label().ended("tick_cap", 2, "proctor:needs-human")
+	w.damage("refs/proctor/1/state", `"tick":1`, `"tick":0`)
+	j := w.label()
+	if !slices.ContainsFunc(j.rec.Notes, func(n string) bool { return strings.Contains(n, "not trusted") }) || j.rec.Ticks[0].N != 1 || len(j.rec.Resumed) != 0 {
+		t.Errorf("a damaged checkpoint was taken: first tick %d, notes %q", j.rec.Ticks[0].N, j.rec.Notes)
+	}
+	if j.rec.Terminal != evidence.TickCap {
+		t.Errorf("ended %s: %s", j.rec.Terminal, j.rec.Reason)
+	}
+}
