@@ -121,6 +121,8 @@ func (a *account) Event(e evidence.Event) {
 			word = "approved"
 		}
 		a.step(e.Tick, "review", a.mark(word)+" by "+e.Text(evidence.KeyModel))
+	case evidence.PlanProgress:
+		a.step(e.Tick, fmt.Sprintf("item %d", e.Int(evidence.KeyNumber)), a.mark(e.Text(evidence.KeyStatus)))
 	case evidence.ProofStarted:
 		a.step(e.Tick, "proof", "a pristine checkout of "+short(e.Text(evidence.KeyCommit)))
 	case evidence.Note:
@@ -145,6 +147,8 @@ func lesson(verdict string) string {
 	switch verdict {
 	case "acceptance_failed":
 		return "the visible gates pass, the held-out one does not: not done, and the agent hears no more than that"
+	case "item_done":
+		return "the item is ticked off; the plan goes on"
 	case "no_change":
 		return "nothing was changed: a green gate over an empty diff proves nothing"
 	}

@@ -30,6 +30,7 @@ const (
 func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error) {
 	tick := s.tick(t.Tick)
 	s.meter.SetTick(t.Tick, "agent")
+	tick.Item = t.Item + 1
 	s.emit(evidence.TickStarted, t.Tick)
 	p, err := s.prompt(ctx, t)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error
 	in := prompt.Input{
 		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left.String(), Time: t.TimeLeft},
 		Goal:     prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
-		Comments: s.comments, Random: s.env.Random,
+		Comments: s.comments, Random: s.env.Random, Plan: promptPlan(t),
 		Rules: prompt.Rules{
 			HeldOut: len(s.cfg.Gates.Acceptance.Run.Argv) > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,
 			Protected: s.cfg.Policy.Protected, Allow: s.cfg.Policy.Allow, Deny: s.cfg.Policy.Deny,
@@ -196,6 +197,8 @@ func (s *session) told(f loop.Feedback) prompt.Feedback {
 		return prompt.Feedback{Kind: prompt.GuardFound, Findings: lines()}
 	case "review":
 		return prompt.Feedback{Kind: prompt.ReviewRejected, Findings: lines()}
+	case "plan":
+		return prompt.Feedback{Kind: prompt.ItemOpen, Detail: f.Text}
 	case "proof":
 		return prompt.Feedback{Kind: prompt.ProofFailed, Name: f.Gate}
 	case "iteration", "regression":
@@ -228,14 +231,14 @@ func commandLine(argv []string) string {
 func (s *session) Snapshot(ctx context.Context, n int, parent loop.Commit) (loop.SnapshotSeen, error) {
 	tick := s.tick(n)
 	snap, err := s.agentTree.Snapshot(ctx, git.SnapshotOptions{
-		Parent: git.ID(parent.ID), MaxFileBytes: s.cfg.Policy.Max.FileBytes, Meta: s.meta(n),
+		Parent: git.ID(parent.ID), MaxFileBytes: s.cfg.Policy.Max.FileBytes, Meta: s.meta(n), Keep: s.keepsPlan(),
 	})
 	if err != nil {
 		return loop.SnapshotSeen{}, fmt.Errorf("take the snapshot: %w", err)
 	}
 	s.snap = snap
 	tick.Commit = &evidence.Commit{ID: string(snap.Commit), Tree: string(snap.Tree)}
-	return loop.SnapshotSeen{Commit: loop.Commit{ID: string(snap.Commit), Tree: string(snap.Tree)}}, nil
+	return loop.SnapshotSeen{Commit: loop.Commit{ID: string(snap.Commit), Tree: string(snap.Tree)}, Claims: s.claims(ctx, snap.Kept)}, nil
 }
 
 // meta is what a commit of the run says about itself. It cannot say that it was proved: it is made before it is.

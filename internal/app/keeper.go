@@ -42,6 +42,7 @@ func (s *session) Keep(ctx context.Context, st loop.State) error {
 	}
 	if st.End == nil && len(s.rec.Ticks) > 0 {
 		s.closeTick(st)
+		s.tellPlan(st)
 	}
 	s.saved.State = st
 	return s.save(ctx)
@@ -51,6 +52,9 @@ func (s *session) closeTick(st loop.State) {
 	t := s.tick(st.Tick)
 	t.Millis = s.env.Now().Sub(t.Started).Milliseconds()
 	t.Verdict = verdictOf(t)
+	if t.Verdict == "unproved" && itemsDone(st) > 0 {
+		t.Verdict = "item_done"
+	}
 	for _, p := range st.Pending {
 		t.Verdict = string(p.Terminal)
 	}
@@ -73,7 +77,7 @@ func verdictOf(t *evidence.Tick) string {
 	switch {
 	case len(t.Proof) > 0:
 		return "proved"
-	case t.Review != nil && !t.Review.Approved:
+	case t.Review != nil && !t.Review.Approved, t.Share != nil && !t.Share.Approved:
 		return "rejected"
 	}
 	for _, g := range t.Gates {

@@ -239,6 +239,9 @@ func (s *session) steering() []string {
 	var out []string
 	out = append(out, s.cfg.Review.Criteria...)
 	out = append(out, s.cfg.Prompt.Anchors...)
+	if s.cfg.Plan.From == "file" || s.cfg.Plan.From == "auto" {
+		out = append(out, s.cfg.Plan.File)
+	}
 	if s.cfg.Agent.Name == "script" {
 		out = append(out, s.cfg.Agent.Args...)
 	}

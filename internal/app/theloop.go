@@ -24,13 +24,16 @@ func (s *session) begun0() loop.State {
 
 // loop runs the governed loop and puts its end into the record. A dry run stops in front of the first call.
 func (s *session) loop(ctx context.Context) error {
-	st := s.begun()
+	st, err := s.planned(ctx, s.begun())
+	if err != nil {
+		return err
+	}
 	s.before = st.IssueBefore.Add(st.Earlier)
 	limit, name := s.ceiling(st.IssueBefore)
 	limits := loop.Limits{
 		MaxTicks: s.cfg.Stops.MaxTicks, MaxCost: limit, CostCeiling: name,
 		MaxDuration: s.cfg.Stops.MaxDuration, Reserve: reserve(s.cfg.Stops.MaxDuration),
-		NoProgressAfter: s.cfg.Stops.NoProgressAfter, ReviewStallAfter: s.cfg.Stops.ReviewStallAfter,
+		NoProgressAfter: s.cfg.Stops.NoProgressAfter, ReviewStallAfter: s.cfg.Stops.ReviewStallAfter, PlanStallAfter: s.cfg.Stops.PlanStallAfter,
 		Attempts: max(s.cfg.Gates.Acceptance.Attempts, 1), AgentFailures: agentFailures,
 		Regression: len(s.cfg.Gates.Regression.Argv) > 0, Review: s.cfg.Review.Enabled,
 		MustFail: s.cfg.Gates.Acceptance.MustFailOnBase == "always",
@@ -39,7 +42,7 @@ func (s *session) loop(ctx context.Context) error {
 		return s.rehearse(ctx, limits)
 	}
 	held, release := s.holdLease(ctx)
-	st, err := loop.Run(held, st, limits, s, s, s, s.env.Now)
+	st, err = loop.Run(held, st, limits, s, s, s, s.env.Now)
 	release()
 	if err != nil {
 		return err
@@ -51,6 +54,7 @@ func (s *session) loop(ctx context.Context) error {
 	if st.Good == st.Base {
 		s.rec.Head = nil
 	}
+	s.showPlan(st)
 	s.rec.Risk = evidence.Risk{Level: string(s.verdict.Risk), Why: s.verdict.Why}
 	s.rec.Finish(string(st.End.Terminal), st.End.Reason, st.End.Next)
 	return nil

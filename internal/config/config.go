@@ -16,6 +16,7 @@ type Config struct {
 	Setup     []Command
 	Workspace Workspace
 	Gates     Gates
+	Plan      Plan
 	Prove     Prove
 	Review    Review
 	Stops     Stops
@@ -76,6 +77,12 @@ type Acceptance struct {
 	MustFailOnBase string // "auto", "always" or "never"
 }
 
+// Plan is where a run finds the items that it works through one at a time.
+type Plan struct {
+	From string // "off", "issue", "file" or "auto"
+	File string // checklist, read from the base commit
+}
+
 // Prove are extra proofs.
 type Prove struct {
 	TestsFailFirst string // "off", "warn" or "require"
@@ -96,6 +103,7 @@ type Stops struct {
 	MaxDuration      time.Duration
 	NoProgressAfter  int
 	ReviewStallAfter int
+	PlanStallAfter   int
 }
 
 // Budget bounds money beyond one run.

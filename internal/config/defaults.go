@@ -19,6 +19,7 @@ func Default() Config {
 			Timeout:    10 * time.Minute,
 			Stability:  2,
 		},
+		Plan:   Plan{From: "off", File: "PLAN.md"},
 		Prove:  Prove{TestsFailFirst: "warn"},
 		Review: Review{Enabled: true},
 		Stops: Stops{
@@ -27,6 +28,7 @@ func Default() Config {
 			MaxDuration:      45 * time.Minute,
 			NoProgressAfter:  3,
 			ReviewStallAfter: 4,
+			PlanStallAfter:   3,
 		},
 		Budget: Budget{
 			PerIssue:    20 * money.Dollar,

@@ -8,6 +8,7 @@ func sections() []section {
 		{path: "workspace", doc: "What a work tree holds besides the tracked files of the base commit."},
 		{path: "gates", doc: "The commands whose exit codes decide. They are read from the base commit."},
 		{path: "gates.acceptance", doc: "The held-out gate: it runs only in the pristine checkout, on files the agent never sees.", short: "run"},
+		{path: "plan", doc: "A checklist that the run works through, one item a tick. Every item has to be ticked off by the harness before the run can be done.", short: "from"},
 		{path: "prove", doc: "Further proofs."},
 		{path: "review", doc: "The judge, a second model that reads the diff behind green gates. It can reject, never make a gate green."},
 		{path: "stops", doc: "What ends a run."},
@@ -130,6 +131,14 @@ func gateKeys() []key {
 			doc: "How often each gate runs on the unchanged base first. Runs that disagree end the run `gate_flaky` before anything is spent.",
 		},
 		{
+			path: "plan.from", example: "issue", allowed: []string{"off", "issue", "file", "auto"}, field: func(c *Config) any { return &c.Plan.From },
+			doc: "Where the items come from: the issue's own task list, the checklist of `plan.file`, or with `auto` the file where the base commit has one with open items, else the issue. With `auto`, and with an issue that has no open task, a run without items goes on without a plan.",
+		},
+		{
+			path: "plan.file", example: "docs/PLAN.md", check: checkPath, field: func(c *Config) any { return &c.Plan.File },
+			doc: "The checklist, Markdown with `- [ ]` lines, read from the base commit. A run never changes it: what the agent ticks off there counts as its claim only.",
+		},
+		{
 			path: "prove.tests_fail_first", example: "require", allowed: []string{"off", "warn", "require"}, field: func(c *Config) any { return &c.Prove.TestsFailFirst },
 			doc: "Whether tests that the agent adds have to fail on the base code.",
 		},
@@ -173,6 +182,10 @@ func stopKeys() []key {
 		{
 			path: "stops.review_stall_after", example: "2", min: 1, max: 1000, field: func(c *Config) any { return &c.Stops.ReviewStallAfter },
 			doc: "Rejections by the judge in a row that end a run.",
+		},
+		{
+			path: "stops.plan_stall_after", example: "2", min: 1, max: 1000, field: func(c *Config) any { return &c.Stops.PlanStallAfter },
+			doc: "Ticks in a row without an item of the plan getting done that end a run.",
 		},
 		{
 			path: "budget.per_issue_usd", example: "10", field: func(c *Config) any { return &c.Budget.PerIssue },

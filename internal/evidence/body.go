@@ -164,6 +164,7 @@ func (r Record) pullRequest() string {
 // body is the part that every long view shares.
 func (p *page) body(r Record) {
 	p.gates(r)
+	p.plan(r)
 	p.findings(r)
 	p.change(r)
 	if len(r.Ticks) > 0 {

@@ -38,6 +38,12 @@ func Plain(r Record, dir string) string {
 		}
 		line(name, "%-28s %-18s %-18s %s", plainText(g.label(), 60), g.result(), place(g.Where), time)
 	}
+	if p := r.Plan; p != nil {
+		line("Plan", "%s", p.summary())
+		for _, i := range p.Items {
+			line("", "%s %s (%s)", i.box(), plainText(i.Text, 80), i.said())
+		}
+	}
 	line("Ticks", "%d in %s", r.Totals.Ticks, took(r.Totals.Millis))
 	for _, t := range r.Ticks {
 		line("", "%d  %-14s %s", t.N, plainText(strings.ReplaceAll(t.Verdict, "_", " "), 40), plainText(t.Note, 120))

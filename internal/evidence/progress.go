@@ -75,6 +75,13 @@ func (p *Progress) Apply(e Event) {
 		}
 		p.step(e, Step{"review", m, d})
 		p.Now = ""
+	case PlanProgress:
+		m := "passed"
+		if e.Text(KeyStatus) == "rejected" {
+			m = "failed"
+		}
+		p.step(e, Step{fmt.Sprintf("item %d", e.Int(KeyNumber)), m, e.Text(KeyStatus)})
+		p.Now = ""
 	case ProofStarted:
 		p.Now = "proving the commit in a pristine checkout"
 	case ModelCall:

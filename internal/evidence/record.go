@@ -32,6 +32,7 @@ type Record struct {
 	Calls       []Call     `json:"calls"`
 	Confinement []Enforced `json:"confinement"`
 	Removed     []Removal  `json:"removed"` // what the sanitiser took out of the issue
+	Plan        *Plan      `json:"plan,omitempty"`
 	Risk        Risk       `json:"risk"`
 	Totals      Totals     `json:"totals"`
 	Ceilings    Ceilings   `json:"ceilings"`
@@ -98,7 +99,9 @@ type Tick struct {
 	Files    []FileDelta `json:"files"` // base → this tick, at most 300
 	FilesCut int         `json:"files_cut,omitempty"`
 	Guard    []Finding   `json:"guard"`
-	Gates    []Gate      `json:"gates"` // iteration and regression in gate/
+	Gates    []Gate      `json:"gates"`                 // iteration and regression in gate/
+	Item     int         `json:"plan_item,omitempty"`   // the item of the plan it worked on, from 1
+	Share    *Review     `json:"item_review,omitempty"` // of that item's share of the change
 	Review   *Review     `json:"review,omitempty"`
 	Proof    []Gate      `json:"proof"` // of the pristine checkout
 	CostUSD  money.USD   `json:"cost_usd"`
@@ -187,6 +190,22 @@ type Removal struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 	Where string `json:"where"` // "title", "body", "comment 12"
+}
+
+// Plan is the checklist that the run worked through.
+type Plan struct {
+	From  string     `json:"from"` // "issue", or the file's path at the base commit
+	Items []PlanItem `json:"items"`
+}
+
+// PlanItem is one line of it.
+type PlanItem struct {
+	Text string `json:"text"`
+	// Status is "proved" (ticked off, and the whole was proved), "passed" (ticked off, and the whole was not proved),
+	// "claimed" (the agent calls it done and nobody else does), "open" or "before" (ticked off on the base commit).
+	Status string `json:"status"`
+	Tick   int    `json:"tick,omitempty"` // that ticked it off, or that first claimed it
+	By     string `json:"by,omitempty"`   // who let it pass: "gates", or "gates and reviewer"
 }
 
 // Risk of the whole change.

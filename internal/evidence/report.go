@@ -23,23 +23,24 @@ const maxReportRows = 200
 
 // reportView is what the page shows: the record, and what is worked out from it.
 type reportView struct {
-	R                                             Record
-	T                                             Terminal
-	Policy                                        string
-	CSS                                           template.CSS
-	Tone, Verdict, Goal, HeldOut, Cost            string
-	Gates                                         []Gate
-	Ticks                                         []reportTick
-	Findings                                      []Finding
-	Files                                         []reportFile
-	FileCount, Added, Removed                     int
-	Spends                                        []reportSpend
-	On, Off                                       []Enforced
-	Notes                                         []string
-	Why, Next                                     []part
-	Provenance                                    []fact
-	TicksLeft, FindingsLeft, FilesLeft, NotesLeft string
-	RecordFile                                    string
+	R                                                        Record
+	T                                                        Terminal
+	Policy                                                   string
+	CSS                                                      template.CSS
+	Tone, Verdict, Goal, HeldOut, Cost                       string
+	Gates                                                    []Gate
+	Ticks                                                    []reportTick
+	Findings                                                 []Finding
+	Files                                                    []reportFile
+	FileCount, Added, Removed                                int
+	Spends                                                   []reportSpend
+	On, Off                                                  []Enforced
+	Notes                                                    []string
+	Items                                                    []PlanItem
+	Why, Next                                                []part
+	Provenance                                               []fact
+	TicksLeft, FindingsLeft, FilesLeft, NotesLeft, ItemsLeft string
+	RecordFile                                               string
 }
 
 type reportTick struct {
@@ -86,13 +87,15 @@ func WriteReport(dir string, r Record) error {
 func reportFuncs() template.FuncMap {
 	return template.FuncMap{
 		"text": visible, "took": took, "short": short, "place": place, "count": count,
-		"code":   func(s string, n int) string { return visible(oneLine(s), n) },
-		"label":  func(g Gate) string { return g.label() },
-		"result": func(g Gate) string { return g.result() },
-		"change": changeWord,
-		"tone":   gateTone,
-		"level":  levelTone,
-		"risk":   riskTone,
+		"code":     func(s string, n int) string { return visible(oneLine(s), n) },
+		"label":    func(g Gate) string { return g.label() },
+		"result":   func(g Gate) string { return g.result() },
+		"change":   changeWord,
+		"tone":     gateTone,
+		"said":     func(i PlanItem) string { return i.said() },
+		"itemTone": itemTone,
+		"level":    levelTone,
+		"risk":     riskTone,
 		"href": func(s string) string {
 			if u, err := url.Parse(s); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
 				return ""
@@ -131,6 +134,9 @@ func newReportView(r Record) reportView {
 		HeldOut:    r.heldOut(func(s string) string { return visible(s, maxTitle) }),
 		Provenance: r.provenance(), Why: r.parts(r.Reason), Next: r.parts(r.Next),
 		RecordFile: RecordFile,
+	}
+	if r.Plan != nil {
+		v.Items = top(r.Plan.Items, "item", &v.ItemsLeft)
 	}
 	v.R.Removed = top(r.Removed, "", nil)
 	v.R.Risk.Why = top(r.Risk.Why, "", nil)
@@ -230,6 +236,16 @@ func levelTone(level string) string {
 		return "warn"
 	}
 	return ""
+}
+
+func itemTone(i PlanItem) string {
+	switch i.Status {
+	case "proved", "before":
+		return "good"
+	case "claimed", "open":
+		return "bad"
+	}
+	return "warn"
 }
 
 func riskTone(risk string) string {

@@ -110,7 +110,7 @@ func ended(t testing.TB, name string) Record {
 		StoppedTime:      "45 min are over",
 		NoProgress:       "ticks 1 and 2 gave the same tree and the same failure",
 		ReviewStall:      "the reviewer rejected 4 changes with green gates",
-		PlanStall:        "the plan was rejected 3 times",
+		PlanStall:        "3 ticks in a row without an item of the plan getting done; 2 of 4 are, and item 3 is not",
 		Overfit:          "the held-out gate did not pass after 2 attempts",
 		TickCap:          "10 of 10 ticks are used",
 		SafetyHalt:       "tick 2 changed the protected path .github/workflows/ci.yml",
@@ -139,6 +139,13 @@ func ended(t testing.TB, name string) Record {
 		last.Guard = []Finding{{Rule: "protected-path", Level: "halt", Path: ".github/workflows/ci.yml", Detail: "changed from the base commit"}}
 		last.Commit, last.Gates, last.Proof, last.Review, last.Verdict = nil, nil, nil, nil, "halted"
 		r.Head = commit("1")
+	case PlanStall:
+		r.Plan = &Plan{From: "issue", Items: []PlanItem{
+			{Text: "Discounts apply once", Status: "passed", Tick: 1, By: "gates and reviewer"}, {Text: "The receipt names them", Status: "before"},
+			{Text: "Refunds give them back", Status: "claimed", Tick: 2}, {Text: "The report lists them", Status: "open"},
+		}}
+		last.Review, last.Proof, last.Item, last.Verdict = nil, nil, 3, "rejected"
+		last.Share = &Review{Model: "model-small", Findings: []Finding{{Rule: "incomplete", Level: "block", Path: "cart/total.go", Line: 30, Detail: "refunds are not handled"}}}
 	case Cancelled, StoppedTime, InternalError, AgentUnavailable:
 		last.Agent.Outcome, last.Commit, last.Gates, last.Proof, last.Review, last.Guard, last.Verdict = "timeout", nil, nil, nil, nil, nil, "cut_short"
 		r.Head = commit("1")

@@ -100,6 +100,9 @@ func (t *Tick) findings() []Finding {
 	if t.Review != nil {
 		all = append(all, t.Review.Findings...)
 	}
+	if t.Share != nil {
+		all = append(all, t.Share.Findings...)
+	}
 	return all
 }
 

@@ -27,6 +27,7 @@ func Validate(r Record) error {
 	c.identity(r)
 	c.ending(r)
 	c.ticks(r)
+	c.plan(r)
 	c.totals(r)
 	return c.err()
 }

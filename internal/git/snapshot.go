@@ -11,6 +11,9 @@ type SnapshotOptions struct {
 	Parent       ID // empty: the base
 	Meta         Meta
 	MaxFileBytes int64 // a larger file is a TooLarge problem and is not stored; 0: no bound
+	// Keep names tracked files that stay as the base has them, whatever the directory holds: the agent's version is in
+	// Snapshot.Kept and in no commit.
+	Keep func(path string) bool
 }
 
 // Snapshot is what the agent's directory held.
@@ -20,6 +23,7 @@ type Snapshot struct {
 	Unchanged bool     // the tree equals the parent's; Commit is the parent, nothing was written
 	Changes   []Change // base → tree, sorted bytewise by path
 	Problems  []Problem
+	Kept      map[string]Entry // the directory's version of files that Keep named and that differ; zero: deleted there
 }
 
 // Lossy reports whether any problem makes the tree differ from what the agent made.
@@ -54,7 +58,7 @@ func (w *Worktree) Snapshot(ctx context.Context, opts SnapshotOptions) (Snapshot
 		return Snapshot{}, err
 	}
 	changes, problems := w.overlay(diff)
-	snap := Snapshot{Problems: problems}
+	snap := Snapshot{Problems: problems, Kept: changes.keep(diff, opts.Keep)}
 	if snap.Tree, err = s.buildTree(ctx, s.tree, changes); err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot %s: %w", w.dir, err)
 	}
@@ -71,6 +75,32 @@ func (w *Worktree) Snapshot(ctx context.Context, opts SnapshotOptions) (Snapshot
 	}
 	snap.Commit, err = s.writeCommit(snap.Tree, []ID{opts.Parent}, opts.Meta.message(s.base))
 	return snap, err
+}
+
+// keep takes changes of tracked files out again. One whose directory became something else cannot be kept: that
+// change stays, for the guard to see.
+func (o overlay) keep(diff scanned, named func(string) bool) map[string]Entry {
+	if named == nil {
+		return nil
+	}
+	kept := map[string]Entry{}
+	for _, f := range diff.changed {
+		if named(f.path) && !o.above(f.path) {
+			kept[f.path] = f.now
+			delete(o, f.path)
+		}
+	}
+	return kept
+}
+
+// above says whether a new entry stands where a directory on the way to path has to be.
+func (o overlay) above(path string) bool {
+	for i := range len(path) {
+		if path[i] == '/' && o[path[:i]] != (Entry{}) {
+			return true
+		}
+	}
+	return false
 }
 
 // overlay turns what was found into changes of the tree. New files at sealed paths are left out.

@@ -22,6 +22,7 @@ type stage struct {
 	saved    []State
 	calls    map[Phase]int
 	restored []Commit
+	asked    []string // items that the reviewer was asked about
 	fed      [][]Feedback
 	cancel   context.CancelFunc
 	at       int
@@ -37,6 +38,8 @@ type tickScript struct {
 	regression  GateSeen
 	review      ReviewSeen // zero: approved
 	reviewCost  money.USD
+	item        ReviewSeen // zero: approved
+	claims      []int
 	proof       ProofSeen // zero: passed
 	cancelAfter Phase
 }
@@ -49,7 +52,7 @@ func limits() Limits {
 	return Limits{
 		MaxTicks: 6, MaxCost: 5 * money.Dollar, CostCeiling: "stops.max_cost_usd",
 		MaxDuration: time.Hour, Reserve: time.Minute,
-		NoProgressAfter: 3, ReviewStallAfter: 4, Attempts: 2, AgentFailures: 3,
+		NoProgressAfter: 3, ReviewStallAfter: 4, Attempts: 2, AgentFailures: 3, PlanStallAfter: 3,
 		Review: true,
 	}
 }
@@ -79,7 +82,7 @@ func (s *stage) Code(_ context.Context, t Turn) (AgentSeen, error) {
 
 func (s *stage) Snapshot(_ context.Context, tick int, _ Commit) (SnapshotSeen, error) {
 	s.ran(AtSnapshot)
-	return SnapshotSeen{Commit: Commit{ID: fmt.Sprintf("commit-%d", tick), Tree: s.script().tree}}, nil
+	return SnapshotSeen{Commit: Commit{ID: fmt.Sprintf("commit-%d", tick), Tree: s.script().tree}, Claims: s.script().claims}, nil
 }
 
 func (s *stage) Restore(_ context.Context, to Commit) error {
@@ -120,6 +123,17 @@ func (s *stage) Review(context.Context, Commit) (ReviewSeen, error) {
 	return r, nil
 }
 
+func (s *stage) ReviewItem(_ context.Context, item Item, from, _ Commit) (ReviewSeen, error) {
+	s.ran(AtItem)
+	s.asked = append(s.asked, item.Text+" since "+from.Tree)
+	s.spent += s.script().reviewCost
+	r := s.script().item
+	if r == (ReviewSeen{}) {
+		r.Approved = true
+	}
+	return r, nil
+}
+
 func (s *stage) Prove(context.Context, Commit) (ProofSeen, error) {
 	s.ran(AtProof)
 	p := s.script().proof
@@ -138,11 +152,16 @@ func (s *stage) Spent() money.USD { return s.spent }
 
 func play(t *testing.T, l Limits, ticks ...tickScript) (State, *stage) {
 	t.Helper()
+	return playFrom(t, Begin(base), l, ticks...)
+}
+
+func playFrom(t *testing.T, from State, l Limits, ticks ...tickScript) (State, *stage) {
+	t.Helper()
 	st := &stage{
 		t: t, ticks: ticks, clock: time.Unix(0, 0), calls: map[Phase]int{},
 		baseline: Baseline{Iteration: GateSeen{Status: GatePassed}, Regression: GateSeen{Status: GatePassed}},
 	}
-	return st.run(t, Begin(base), l), st
+	return st.run(t, from, l), st
 }
 
 func (s *stage) run(t *testing.T, from State, l Limits) State {

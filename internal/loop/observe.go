@@ -74,6 +74,7 @@ type AgentSeen struct {
 // SnapshotSeen is the candidate.
 type SnapshotSeen struct {
 	Commit Commit
+	Claims []int // items of the plan that the agent's files call done
 }
 
 // GuardLevel is the guard's worst finding.

@@ -16,6 +16,8 @@ type Turn struct {
 	Left     money.USD
 	TimeLeft time.Duration
 	Feedback []Feedback
+	Plan     []Item
+	Item     int // index of the item to work on; -1: none
 }
 
 // Coder is the side that writes. Errors of all three are faults of the harness: what the agent does
@@ -33,6 +35,8 @@ type Examiner interface {
 	Guard(ctx context.Context, tick int, parent, candidate Commit) (GuardSeen, error)
 	Gate(ctx context.Context, phase Phase, candidate Commit) (GateSeen, error)
 	Review(ctx context.Context, candidate Commit) (ReviewSeen, error)
+	// ReviewItem judges one item of the plan by its share of the change: what came since from.
+	ReviewItem(ctx context.Context, item Item, from, candidate Commit) (ReviewSeen, error)
 	Prove(ctx context.Context, candidate Commit) (ProofSeen, error)
 }
 
@@ -96,6 +100,8 @@ func (r *runner) carryOut(ctx, work context.Context, s State, act Action) (o Obs
 		o.Guard, err = r.examiner.Guard(saving, s.Tick, s.Good, act.Commit)
 	case AtIteration, AtRegression:
 		o.Gate, err = r.examiner.Gate(work, act.Do, act.Commit)
+	case AtItem:
+		o.Review, err = r.examiner.ReviewItem(work, s.Plan[s.Item()], s.PlanFrom, act.Commit)
 	case AtReview:
 		o.Review, err = r.examiner.Review(work, act.Commit)
 	case AtProof:
@@ -113,6 +119,6 @@ func (r *runner) turn(s State) Turn {
 		Tick: s.Tick, Used: s.Tick - s.TickFloor, MaxTicks: r.limits.MaxTicks,
 		Left:     max(r.limits.MaxCost-s.Spent, 0),
 		TimeLeft: r.limits.MaxDuration - r.limits.Reserve - r.now().Sub(r.began),
-		Feedback: s.Feedback,
+		Feedback: s.Feedback, Plan: s.Plan, Item: s.Item(),
 	}
 }

@@ -22,6 +22,7 @@ type Limits struct {
 	ReviewStallAfter int // rejections in a row
 	Attempts         int // red acceptance proofs
 	AgentFailures    int // equal failures of the agent in a row
+	PlanStallAfter   int // ticks in a row without an item of the plan getting done
 
 	Regression bool // a regression gate is configured
 	Review     bool // the judge is on
@@ -39,6 +40,7 @@ const (
 	AtGuard      Phase = "guard"
 	AtIteration  Phase = "iteration"
 	AtRegression Phase = "regression"
+	AtItem       Phase = "item" // the review of one item's share of the change
 	AtReview     Phase = "review"
 	AtProof      Phase = "proof"
 	AtRestore    Phase = "restore"
@@ -79,6 +81,11 @@ type State struct {
 	Verdicts     map[string]bool `json:"verdicts"`                // judge's verdict per tree id
 	Healthy      bool            `json:"healthy"`                 // this tick's agent call ended well
 
+	Plan      []Item          `json:"plan,omitempty"`
+	PlanFrom  Commit          `json:"plan_from,omitzero"` // where the last item was ticked off; the base before
+	PlanStale int             `json:"plan_stale,omitempty"`
+	Shares    map[string]bool `json:"shares,omitempty"` // reviewer's verdict per item and delta
+
 	Feedback []Feedback `json:"feedback"` // for the next tick's prompt
 	Pending  []Stop     `json:"pending"`  // stops that hold in this tick
 	End      *Stop      `json:"end,omitempty"`
@@ -86,7 +93,7 @@ type State struct {
 
 // Feedback is one thing the agent is told about its last tick. Text never comes from a sealed gate.
 type Feedback struct {
-	From     string `json:"from"`           // "agent", "guard", "iteration", "regression", "review", "proof"
+	From     string `json:"from"`           // "agent", "guard", "plan", "iteration", "regression", "review", "proof"
 	Gate     string `json:"gate,omitempty"` // proof: the gate that failed
 	Exit     int    `json:"exit,omitempty"` // of a gate outside the proof
 	TimedOut bool   `json:"timed_out,omitempty"`
@@ -118,7 +125,7 @@ func Resume(saved State, asked bool) State {
 	if asked {
 		s.IssueBefore = s.IssueBefore.Add(s.Spent)
 		s.Spent, s.TickFloor = 0, s.Tick
-		s.Stale, s.Rejections, s.Failures, s.Failure = 0, 0, 0, ""
+		s.Stale, s.Rejections, s.Failures, s.Failure, s.PlanStale = 0, 0, 0, "", 0
 	}
 	s.Earlier = s.Spent
 	return s

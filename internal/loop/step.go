@@ -27,6 +27,7 @@ func Step(s State, l Limits, o Observation) (State, Action) {
 		return s.to(AtSnapshot, s.Good)
 	case AtSnapshot:
 		s.Current = o.Snapshot.Commit
+		s.claim(o.Snapshot.Claims...)
 		return s.to(AtGuard, s.Current)
 	case AtGuard:
 		return s.afterGuard(l, o)
@@ -34,6 +35,8 @@ func Step(s State, l Limits, o Observation) (State, Action) {
 		return s.afterGate(l, o, "iteration")
 	case AtRegression:
 		return s.afterGate(l, o, "regression")
+	case AtItem:
+		return s.afterItem(l, o)
 	case AtReview:
 		return s.afterReview(l, o)
 	case AtProof:
@@ -137,12 +140,20 @@ func (s State) afterGate(l Limits, o Observation, name string) (State, Action) {
 	return s.judge(l, o)
 }
 
-// judge goes on to the review, or past it where the verdict on this very tree is known.
+// judge goes on to the item at hand, or to the whole where the plan has none left.
 func (s State) judge(l Limits, o Observation) (State, Action) {
 	if !s.Healthy {
 		s.progress(s.Current.Tree, "unhealthy:"+s.Failure)
 		return s.endTick(l, o)
 	}
+	if item := s.Item(); item >= 0 {
+		return s.judgeItem(l, o, item)
+	}
+	return s.judgeWhole(l, o)
+}
+
+// judgeWhole goes on to the review of the whole change, or past it where the verdict on this very tree is known.
+func (s State) judgeWhole(l Limits, o Observation) (State, Action) {
 	if !l.Review {
 		return s.to(AtProof, s.Current)
 	}
@@ -189,7 +200,7 @@ func (s State) afterProof(l Limits, o Observation) (State, Action) {
 	p := o.Proof
 	switch {
 	case p.Stopped:
-	case p.Passed && s.Healthy && s.Current.Tree != s.Base.Tree:
+	case p.Passed && s.Healthy && s.Current.Tree != s.Base.Tree && s.Item() < 0:
 		s.hold(Done, "proved in a pristine checkout of "+short(s.Current.ID), "")
 	case p.Broken:
 		s.hold(GateBroken, fmt.Sprintf("the %s gate could not run in the proof", p.Gate), "run `proctor verify` to see it, mend it, then label again to resume")
@@ -225,6 +236,7 @@ func (s State) endTick(l Limits, o Observation) (State, Action) {
 	if l.Review && s.Rejections >= l.ReviewStallAfter {
 		s.hold(ReviewStall, fmt.Sprintf("the reviewer rejected %d candidates in a row", s.Rejections), "read the findings; settle them by hand or change review.criteria on the default branch")
 	}
+	s.notePlan(l)
 	return s.to(AtCheckpoint, s.Good)
 }
 

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -110,10 +111,14 @@ func (s State) clone() State {
 	s.Fingerprints = slices.Clone(s.Fingerprints)
 	s.Feedback = slices.Clone(s.Feedback)
 	s.Pending = slices.Clone(s.Pending)
-	v := make(map[string]bool, len(s.Verdicts))
-	for k, ok := range s.Verdicts {
-		v[k] = ok
-	}
-	s.Verdicts = v
+	s.Plan = slices.Clone(s.Plan)
+	s.Verdicts, s.Shares = copied(s.Verdicts), copied(s.Shares)
 	return s
+}
+
+// copied is never nil, so that it can be written to.
+func copied(m map[string]bool) map[string]bool {
+	out := make(map[string]bool, len(m))
+	maps.Copy(out, m)
+	return out
 }

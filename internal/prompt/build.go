@@ -21,6 +21,7 @@ type Input struct {
 	Goal           Goal
 	Comments       []Comment // of writers, oldest first
 	Anchors        []Anchor
+	Plan           *Plan // nil: none
 	Feedback       []Feedback
 	Random         io.Reader // crypto/rand.Reader; the markers come from it
 	Limit          int       // bytes; 0: DefaultLimit
@@ -157,7 +158,7 @@ func (p *Prompt) collect(in Input) ([]*part, error) {
 	if title == "" && body == "" {
 		return nil, errors.New("build prompt: the goal has no visible text; write what is wanted into the issue and ask again")
 	}
-	goal := &part{name: "body", heading: goalHeading(in.Goal), share: 64}
+	goal := &part{name: "body", heading: goalHeading(in.Goal), share: 58}
 	if title != "" {
 		if len(title) > maxTitle {
 			p.Cut = append(p.Cut, Cut{Part: "title", Shown: maxTitle, Total: len(title)})
@@ -196,7 +197,7 @@ func (p *Prompt) collect(in Input) ([]*part, error) {
 		}
 		feedback.sections = append(feedback.sections, s)
 	}
-	return []*part{goal, comments, anchors, feedback}, nil
+	return []*part{goal, comments, anchors, feedback, in.Plan.part()}, nil
 }
 
 func (p *Prompt) removed(where string, list []Removal) {

@@ -15,6 +15,7 @@ const (
 	ReviewRejected FeedbackKind = "review"
 	ProofFailed    FeedbackKind = "proof"
 	AgentStopped   FeedbackKind = "agent"
+	ItemOpen       FeedbackKind = "plan"
 )
 
 // Feedback is one thing that the last tick found.
@@ -27,7 +28,7 @@ type Feedback struct {
 	Output   []byte    // of a gate outside the proof; both ends are kept
 	Findings []Finding // of the guard or the judge
 	Times    int       // ProofFailed: how often by now; 0 is not told
-	Detail   string    // AgentStopped: how the call ended
+	Detail   string    // AgentStopped: how the call ended; ItemOpen: why
 }
 
 // Finding is one reason of the guard or the judge. All of it is untrusted.
@@ -71,6 +72,8 @@ func (f Feedback) section() (section, error) {
 		return s, nil
 	case AgentStopped:
 		return section{label: "how it ended", intro: "The call before this one did not end well.", text: Inline(f.Detail, 500)}, nil
+	case ItemOpen:
+		return section{label: "why the item is open", intro: "The current item of the plan is not done.", text: Inline(f.Detail, 500)}, nil
 	}
 	return section{}, fmt.Errorf("build prompt: feedback of unknown kind %q", f.Kind)
 }

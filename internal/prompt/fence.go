@@ -113,7 +113,7 @@ func (p *Prompt) shrink(parts []*part, room int) {
 	for _, pt := range parts {
 		excess += size(pt)
 	}
-	for _, i := range []int{1, 2, 3, 0} { // comments, instructions, feedback, goal
+	for _, i := range []int{1, 2, 4, 3, 0} { // comments, instructions, plan, feedback, goal
 		if excess <= 0 {
 			return
 		}

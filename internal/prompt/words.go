@@ -67,6 +67,7 @@ func rulesText(in Input) string {
 		list("Only these may change: ", in.Rules.Allow)
 	}
 	list("After each of your turns the harness runs, in a clean checkout of your files: ", in.Rules.Gates)
+	b.WriteString(in.Plan.rule())
 	if in.Rules.HeldOut {
 		b.WriteString(heldOutText)
 	}
