@@ -373,6 +373,7 @@ func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofS
 	status := "failed"
 	if seen.Passed {
 		s.proved, status = id, "passed"
+		s.tick(n).Commit = &evidence.Commit{ID: string(id), Tree: candidate.Tree} // squashed, it has another id
 	}
 	s.emit(evidence.ProofEnded, n, slog.String(evidence.KeyCommit, string(id)), slog.String(evidence.KeyStatus, status))
 	return seen, nil
