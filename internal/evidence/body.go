@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // Markers that begin the bodies which are ours. They count at the very start of a body only, and
@@ -29,7 +31,7 @@ func PullRequestHead(body string) string {
 
 // PRTitle is the issue's title as one inert line of at most 200 characters.
 func PRTitle(r Record) string {
-	if s := harmless(visible(r.goal(), maxTitle)); s != "" {
+	if s := inert.Words(inert.Visible(r.goal(), maxTitle)); s != "" {
 		return s
 	}
 	if r.Trigger.Issue > 0 {
@@ -55,7 +57,7 @@ func PRBody(r Record, limit int) string {
 			p.linef("\nThis continues an open pull request; the issue stays as it is.")
 		}
 		if g := r.goal(); g != "" {
-			p.linef("\n> %s", mdText(g, maxTitle))
+			p.linef("\n> %s", inert.Text(g, maxTitle))
 		}
 		if r.Terminal == Done {
 			p.linef("\n### What proved it")
@@ -75,7 +77,7 @@ func JobSummary(r Record) string {
 		p.headline(r)
 		p.ending(r)
 		if g := r.goal(); g != "" {
-			p.linef("\n> %s", mdText(g, maxTitle))
+			p.linef("\n> %s", inert.Text(g, maxTitle))
 		}
 		p.linef("\n### Gates")
 		p.body(r)
@@ -90,7 +92,7 @@ func (p *page) headline(r Record) {
 	if r.DryRun {
 		dry = " · dry run"
 	}
-	p.linef("## %s %s%s\n\n%s", face(t), t.Title, dry, mdText(r.verdict(), maxDetail))
+	p.linef("## %s %s%s\n\n%s", face(t), t.Title, dry, inert.Text(r.verdict(), maxDetail))
 	if r.DryRun {
 		p.linef("\nThis was a dry run: nothing was pushed and nothing was written on the forge.")
 	}
@@ -108,21 +110,21 @@ func (p *page) ending(r Record) {
 		p.linef("\n%s", r.pullRequest())
 	}
 	if r.Kept != "" && r.Terminal != Done && r.Head != nil {
-		p.linef("\n**Kept:** commit %s on %s.", mdCode(r.Head.ID, 80), mdCode(r.Kept, maxPath))
+		p.linef("\n**Kept:** commit %s on %s.", inert.Code(r.Head.ID, 80), inert.Code(r.Kept, maxPath))
 	}
 }
 
 // prose is mdText in which addresses on the forge's own host can be clicked, because some next steps
 // are a click. Addresses of issues stay words: beside a closing word they would close.
 func (r Record) prose(s string) string {
-	words := strings.Split(visible(s, 2*maxDetail), " ")
+	words := strings.Split(inert.Visible(s, 2*maxDetail), " ")
 	for i, w := range words {
 		bare := strings.TrimRight(w, ".,;:")
 		if r.ownAddress(bare) {
-			words[i] = mdLink("this page", bare) + w[len(bare):]
+			words[i] = inert.Link("this page", bare) + w[len(bare):]
 			continue
 		}
-		words[i] = mdText(w, 2*maxDetail)
+		words[i] = inert.Text(w, 2*maxDetail)
 	}
 	return strings.Join(words, " ")
 }
@@ -134,7 +136,7 @@ func (r Record) ownAddress(s string) bool {
 	}
 	for _, own := range []string{r.RunURL, r.Trigger.IssueURL} {
 		if o, err := url.Parse(own); err == nil && o.Host == u.Host && o.Scheme == u.Scheme {
-			return mdLink("", s) != ""
+			return inert.Link("", s) != ""
 		}
 	}
 	return false
@@ -147,7 +149,7 @@ func (r Record) pullRequest() string {
 		return ""
 	}
 	if v.Number == 0 {
-		return fmt.Sprintf("**Branch:** %s at %s; no pull request is open.", mdCode(v.Branch, maxPath), mdCode(short(v.Commit), 20))
+		return fmt.Sprintf("**Branch:** %s at %s; no pull request is open.", inert.Code(v.Branch, maxPath), inert.Code(short(v.Commit), 20))
 	}
 	kind := "Pull request"
 	if v.Draft {
@@ -157,8 +159,8 @@ func (r Record) pullRequest() string {
 	if v.Updated {
 		did = "updated"
 	}
-	return fmt.Sprintf("**%s:** %s (%s, branch %s at %s)", kind, mdLink(fmt.Sprintf("%s %d", strings.ToLower(kind), v.Number), v.URL), did,
-		mdCode(v.Branch, maxPath), mdCode(short(v.Commit), 20))
+	return fmt.Sprintf("**%s:** %s (%s, branch %s at %s)", kind, inert.Link(fmt.Sprintf("%s %d", strings.ToLower(kind), v.Number), v.URL), did,
+		inert.Code(v.Branch, maxPath), inert.Code(short(v.Commit), 20))
 }
 
 // body is the part that every long view shares.
@@ -182,9 +184,9 @@ func (p *page) body(r Record) {
 
 // rest says where everything lies that a view leaves out.
 func (r Record) rest() string {
-	s := "The whole account is in " + mdCode(RecordFile, 80) + " and " + mdCode(ReportFile, 80)
+	s := "The whole account is in " + inert.Code(RecordFile, 80) + " and " + inert.Code(ReportFile, 80)
 	if r.RunURL != "" {
-		return s + ", with " + mdLink("the run", r.RunURL) + "."
+		return s + ", with " + inert.Link("the run", r.RunURL) + "."
 	}
 	return s + ", in the run's directory."
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/inert"
 	"github.com/proctor-ci/proctor/internal/money"
 )
 
@@ -132,7 +133,7 @@ func (e *Events) value(a slog.Attr) (any, error) {
 	v := a.Value.Resolve()
 	switch v.Kind() {
 	case slog.KindString:
-		return cutBytes(e.red.String(strings.ToValidUTF8(v.String(), "\uFFFD")), maxEventText), nil
+		return inert.Cut(e.red.String(strings.ToValidUTF8(v.String(), "\uFFFD")), maxEventText), nil
 	case slog.KindBool:
 		return v.Bool(), nil
 	case slog.KindInt64:

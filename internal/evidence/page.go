@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // Limits of what a forge takes, in bytes: a body of that many bytes has at most as many characters,
@@ -89,7 +91,7 @@ func fit(limit int, rest, tail string, render func(p *page)) string {
 	if len(note) > limit {
 		note = ""
 	}
-	s = cutBytes(s, limit-len(note))
+	s = inert.Cut(s, limit-len(note))
 	if i := strings.LastIndexByte(s, '\n'); i > 0 {
 		s = s[:i]
 	}

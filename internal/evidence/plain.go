@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // Plain is the account for a terminal or a CI log: verdict first, what proved it, what it cost, where
@@ -20,12 +22,12 @@ func Plain(r Record, dir string) string {
 	if r.DryRun {
 		title += " (dry run: nothing pushed, nothing written on the forge)"
 	}
-	fmt.Fprintf(&b, "%s\n  %s\n\n", title, plainText(r.verdict(), maxDetail))
+	fmt.Fprintf(&b, "%s\n  %s\n\n", title, inert.Plain(r.verdict(), maxDetail))
 	if g := r.goal(); g != "" {
-		line("Goal", "%s", plainText(g, 100))
+		line("Goal", "%s", inert.Plain(g, 100))
 	}
 	if r.Terminal != Done {
-		line("Why", "%s", plainText(r.Reason, 2*maxDetail))
+		line("Why", "%s", inert.Plain(r.Reason, 2*maxDetail))
 	}
 	for i, g := range r.deciding() {
 		name := ""
@@ -36,23 +38,23 @@ func Plain(r Record, dir string) string {
 		if g.Where == "proof" {
 			time = ""
 		}
-		line(name, "%-28s %-18s %-18s %s", plainText(g.label(), 60), g.result(), place(g.Where), time)
+		line(name, "%-28s %-18s %-18s %s", inert.Plain(g.label(), 60), g.result(), place(g.Where), time)
 	}
 	if p := r.Plan; p != nil {
 		line("Plan", "%s", p.summary())
 		for _, i := range p.Items {
-			line("", "%s %s (%s)", i.box(), plainText(i.Text, 80), i.said())
+			line("", "%s %s (%s)", i.box(), inert.Plain(i.Text, 80), i.said())
 		}
 	}
 	line("Ticks", "%d in %s", r.Totals.Ticks, took(r.Totals.Millis))
 	for _, t := range r.Ticks {
-		line("", "%d  %-14s %s", t.N, plainText(strings.ReplaceAll(t.Verdict, "_", " "), 40), plainText(t.Note, 120))
+		line("", "%d  %-14s %s", t.N, inert.Plain(strings.ReplaceAll(t.Verdict, "_", " "), 40), inert.Plain(t.Note, 120))
 	}
 	line("Cost", "%s", r.cost())
 	var off []string
 	for _, e := range r.Confinement {
 		if !e.Active {
-			off = append(off, plainText(e.Name, 40))
+			off = append(off, inert.Plain(e.Name, 40))
 		}
 	}
 	if len(off) > 0 {
@@ -60,20 +62,20 @@ func Plain(r Record, dir string) string {
 	}
 	for i, n := range r.Notes {
 		if i < 10 {
-			line("Note", "%s", plainText(n, maxDetail))
+			line("Note", "%s", inert.Plain(n, maxDetail))
 		}
 	}
 	if v := r.Published; v != nil {
 		switch {
 		case v.Number == 0:
-			line("Branch", "%s at %s; no pull request is open", plainText(v.Branch, maxPath), short(v.Commit))
+			line("Branch", "%s at %s; no pull request is open", inert.Plain(v.Branch, maxPath), short(v.Commit))
 		default:
 			line(draftWord(v), "%s", plainURL(v.URL))
-			line("Branch", "%s at %s", plainText(v.Branch, maxPath), short(v.Commit))
+			line("Branch", "%s at %s", inert.Plain(v.Branch, maxPath), short(v.Commit))
 		}
 	}
 	if r.Kept != "" && r.Terminal != Done && r.Head != nil {
-		line("Kept", "%s on %s", short(r.Head.ID), plainText(r.Kept, maxPath))
+		line("Kept", "%s on %s", short(r.Head.ID), inert.Plain(r.Kept, maxPath))
 	}
 	if dir != "" {
 		line("Report", "%s", filepath.Join(dir, ReportFile))
@@ -83,7 +85,7 @@ func Plain(r Record, dir string) string {
 		line("CI job", "%s", plainURL(r.RunURL))
 	}
 	if r.Next != "" {
-		line("Next", "%s", plainText(r.Next, 2*maxDetail))
+		line("Next", "%s", inert.Plain(r.Next, 2*maxDetail))
 	}
 	return b.String()
 }
@@ -96,4 +98,4 @@ func draftWord(v *Published) string {
 }
 
 // plainURL keeps an address clickable; it holds no blank and so begins no command.
-func plainURL(s string) string { return strings.ReplaceAll(plainText(s, 2000), " ", "%20") }
+func plainURL(s string) string { return strings.ReplaceAll(inert.Plain(s, 2000), " ", "%20") }

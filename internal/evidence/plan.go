@@ -3,6 +3,8 @@ package evidence
 import (
 	"fmt"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // done is how many items are no longer open.
@@ -56,12 +58,12 @@ func (p *page) plan(r Record) {
 	}
 	from := "the issue's task list"
 	if r.Plan.From != "issue" {
-		from = mdCode(r.Plan.From, maxPath) + " of the base commit"
+		from = inert.Code(r.Plan.From, maxPath) + " of the base commit"
 	}
 	p.linef("\n### Plan: %s\n\nFrom %s. The agent ticks nothing off: gates do, and the reviewer where there is one.\n", r.Plan.summary(), from)
 	p.items("item of the plan", len(r.Plan.Items), func(n int) string {
 		i := r.Plan.Items[n]
-		return fmt.Sprintf("%s %s (%s)", i.box(), mdText(i.Text, maxTitle), i.said())
+		return fmt.Sprintf("%s %s (%s)", i.box(), inert.Text(i.Text, maxTitle), i.said())
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 //go:embed report.gohtml
@@ -86,8 +88,8 @@ func WriteReport(dir string, r Record) error {
 
 func reportFuncs() template.FuncMap {
 	return template.FuncMap{
-		"text": visible, "took": took, "short": short, "place": place, "count": count,
-		"code":     func(s string, n int) string { return visible(oneLine(s), n) },
+		"text": inert.Visible, "took": took, "short": short, "place": place, "count": count,
+		"code":     func(s string, n int) string { return inert.Visible(inert.OneLine(s), n) },
 		"label":    func(g Gate) string { return g.label() },
 		"result":   func(g Gate) string { return g.result() },
 		"change":   changeWord,
@@ -112,7 +114,7 @@ type part struct{ Text, Href string }
 func (r Record) parts(s string) []part {
 	var out []part
 	text := ""
-	for _, w := range strings.Split(visible(s, 2*maxDetail), " ") {
+	for _, w := range strings.Split(inert.Visible(s, 2*maxDetail), " ") {
 		bare := strings.TrimRight(w, ".,;:")
 		if !r.ownAddress(bare) {
 			text += w + " "
@@ -131,7 +133,7 @@ func newReportView(r Record) reportView {
 		// Nothing loads and nothing runs; the one style sheet is named by its digest.
 		Policy:     "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 		Tone:       terminalTone(r.terminal()),
-		HeldOut:    r.heldOut(func(s string) string { return visible(s, maxTitle) }),
+		HeldOut:    r.heldOut(func(s string) string { return inert.Visible(s, maxTitle) }),
 		Provenance: r.provenance(), Why: r.parts(r.Reason), Next: r.parts(r.Next),
 		RecordFile: RecordFile,
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // The parts that the pull request's body and the job summary share.
@@ -17,16 +19,16 @@ func (p *page) gates(r Record) {
 	}
 	p.table("gate run", len(gates), func(i int) []string {
 		g := gates[i]
-		command, time := mdCell(g.Command, maxCmd), took(g.Millis)
+		command, time := inert.Cell(g.Command, maxCmd), took(g.Millis)
 		if g.HeldOut() {
 			command = "held out"
 		}
 		if g.Where == "proof" {
 			time = "" // how long code took beside the sealed files is theirs to know
 		}
-		return []string{mdText(g.label(), maxTitle), place(g.Where), command, mark(g.Status) + " " + g.result(), time}
+		return []string{inert.Text(g.label(), maxTitle), place(g.Where), command, mark(g.Status) + " " + g.result(), time}
 	}, "Gate", "Ran in", "Command", "Result", "Time")
-	if h := r.heldOut(func(s string) string { return mdCode(s, maxTitle) }); h != "" {
+	if h := r.heldOut(func(s string) string { return inert.Code(s, maxTitle) }); h != "" {
 		p.linef("\n**Held out:** %s", h)
 	}
 }
@@ -71,13 +73,13 @@ func (p *page) ticks(r Record) {
 			}
 		}
 		return []string{
-			fmt.Sprint(t.N), mdText(strings.ReplaceAll(t.Agent.Outcome, "_", " "), 40), marks(t.Gates), review, marks(t.Proof),
-			mdText(strings.ReplaceAll(t.Verdict, "_", " "), 40), harmless(t.CostUSD.String()), took(t.Millis),
+			fmt.Sprint(t.N), inert.Text(strings.ReplaceAll(t.Agent.Outcome, "_", " "), 40), marks(t.Gates), review, marks(t.Proof),
+			inert.Text(strings.ReplaceAll(t.Verdict, "_", " "), 40), inert.Words(t.CostUSD.String()), took(t.Millis),
 		}
 	}, "Tick", "Agent", "Gates", "Review", "Proof", "Verdict", "Cost", "Time")
 	for _, t := range r.Ticks {
 		if t.Note != "" && len(r.Ticks) <= p.rows {
-			p.linef("\nTick %d: %s", t.N, mdText(t.Note, maxDetail))
+			p.linef("\nTick %d: %s", t.N, inert.Text(t.Note, maxDetail))
 		}
 	}
 }
@@ -89,7 +91,7 @@ func marks(gates []Gate) string {
 	}
 	var s []string
 	for _, g := range gates {
-		s = append(s, mark(g.Status)+" "+mdText(g.Class, 20))
+		s = append(s, mark(g.Status)+" "+inert.Text(g.Class, 20))
 	}
 	return strings.Join(s, "<br>")
 }
@@ -121,12 +123,12 @@ func (p *page) findings(r Record) {
 		f := all[i]
 		where := ""
 		if f.Path != "" {
-			where = " " + mdCode(f.Path, maxPath)
+			where = " " + inert.Code(f.Path, maxPath)
 			if f.Line > 0 {
 				where += fmt.Sprintf(" line %d", f.Line)
 			}
 		}
-		return fmt.Sprintf("**%s** (%s)%s: %s", mdText(f.Rule, 60), mdText(f.Level, 20), where, mdText(f.Detail, maxDetail))
+		return fmt.Sprintf("**%s** (%s)%s: %s", inert.Text(f.Rule, 60), inert.Text(f.Level, 20), where, inert.Text(f.Detail, maxDetail))
 	})
 }
 
@@ -143,13 +145,13 @@ func (p *page) change(r Record) {
 	}
 	risk := ""
 	if r.Risk.Level != "" {
-		risk = " · risk: " + mdText(r.Risk.Level, 20)
+		risk = " · risk: " + inert.Text(r.Risk.Level, 20)
 	}
 	p.linef("\n### What changed: %s, +%d −%d%s\n", count(len(t.Files)+t.FilesCut, "file"), added, removed, risk)
-	p.items("reason of the risk", len(r.Risk.Why), func(i int) string { return mdText(r.Risk.Why[i], maxDetail) })
+	p.items("reason of the risk", len(r.Risk.Why), func(i int) string { return inert.Text(r.Risk.Why[i], maxDetail) })
 	p.table("changed file", len(t.Files), func(i int) []string {
 		f := t.Files[i]
-		return []string{mdCell(f.Path, maxPath), mdText(changeWord(f), maxPath), fmt.Sprintf("+%d −%d", f.Added, f.Removed), mdText(f.Risk, 60)}
+		return []string{inert.Cell(f.Path, maxPath), inert.Text(changeWord(f), maxPath), fmt.Sprintf("+%d −%d", f.Added, f.Removed), inert.Text(f.Risk, 60)}
 	}, "File", "Change", "Lines", "Risk")
 	if t.FilesCut > 0 {
 		p.linef("\n%s more are not in the record; `git diff` of base and head shows them.", count(t.FilesCut, "file"))
@@ -160,17 +162,17 @@ func (p *page) change(r Record) {
 func changeWord(f FileDelta) string {
 	s := map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}[f.Status]
 	if s == "" {
-		s = visible(f.Status, 10)
+		s = inert.Visible(f.Status, 10)
 	}
 	if f.OldMode != "" && f.NewMode != "" && f.OldMode != f.NewMode {
-		s += fmt.Sprintf(", mode %s → %s", visible(f.OldMode, 8), visible(f.NewMode, 8))
+		s += fmt.Sprintf(", mode %s → %s", inert.Visible(f.OldMode, 8), inert.Visible(f.NewMode, 8))
 	}
 	return s
 }
 
 // costs is who spent what.
 func (p *page) costs(r Record) {
-	p.linef("\n### Cost: %s", harmless(r.cost()))
+	p.linef("\n### Cost: %s", inert.Words(r.cost()))
 	if len(r.Calls) == 0 {
 		p.linef("\nNo model was called through the meter.")
 	}
@@ -181,8 +183,8 @@ func (p *page) costs(r Record) {
 			calls += fmt.Sprintf(" (%d priced at the reserve)", s[i].reserved)
 		}
 		return []string{
-			mdText(s[i].purpose, 20), mdCell(s[i].model, 80), calls, fmt.Sprint(s[i].input), fmt.Sprint(s[i].output),
-			fmt.Sprintf("%d read, %d written", s[i].cacheRead, s[i].write), harmless(s[i].cost.String()),
+			inert.Text(s[i].purpose, 20), inert.Cell(s[i].model, 80), calls, fmt.Sprint(s[i].input), fmt.Sprint(s[i].output),
+			fmt.Sprintf("%d read, %d written", s[i].cacheRead, s[i].write), inert.Words(s[i].cost.String()),
 		}
 	}, "For", "Model", "Calls", "Tokens in", "Tokens out", "Cache", "Cost")
 }
@@ -203,9 +205,9 @@ func (p *page) confinement(r Record) {
 		}
 	}
 	say := func(e Enforced) string {
-		s := mdText(e.Name, 40)
+		s := inert.Text(e.Name, 40)
 		if e.Detail != "" {
-			s += ": " + mdText(e.Detail, maxDetail)
+			s += ": " + inert.Text(e.Detail, maxDetail)
 		}
 		return s
 	}
@@ -228,7 +230,7 @@ func (p *page) removed(r Record) {
 	p.linef("\n### Taken out of the issue\n\nText that nobody sees on the forge's page was not given to the agent:\n")
 	p.items("kind of hidden text", len(r.Removed), func(i int) string {
 		v := r.Removed[i]
-		return fmt.Sprintf("%s ×%d in the %s", mdText(v.Kind, 80), v.Count, mdText(v.Where, 80))
+		return fmt.Sprintf("%s ×%d in the %s", inert.Text(v.Kind, 80), v.Count, inert.Text(v.Where, 80))
 	})
 }
 
@@ -237,7 +239,7 @@ func (p *page) notes(r Record) {
 		return
 	}
 	p.linef("\n### Notes\n")
-	p.items("note", len(r.Notes), func(i int) string { return mdText(r.Notes[i], maxDetail) })
+	p.items("note", len(r.Notes), func(i int) string { return inert.Text(r.Notes[i], maxDetail) })
 }
 
 // fact is one line of provenance: words of ours, then a value of anybody's.
@@ -276,7 +278,7 @@ func (p *page) provenance(r Record) {
 	facts := r.provenance()
 	p.table("line of provenance", len(facts), func(i int) []string {
 		f := facts[i]
-		return []string{f.Name, strings.TrimSpace(f.Before + " " + mdCell(f.Value, maxPath))}
+		return []string{f.Name, strings.TrimSpace(f.Before + " " + inert.Cell(f.Value, maxPath))}
 	}, "", "")
 }
 

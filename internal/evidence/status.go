@@ -3,6 +3,8 @@ package evidence
 import (
 	"fmt"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // RunningComment is the status comment while a run goes on: the stages that are behind it, the one
@@ -10,13 +12,13 @@ import (
 func RunningComment(p Progress, limit int) string {
 	rest := "The CI job shows the rest."
 	if p.RunURL != "" {
-		rest = mdLink("The CI job", p.RunURL) + " shows the rest."
+		rest = inert.Link("The CI job", p.RunURL) + " shows the rest."
 	}
 	return fit(limit, rest, "", func(out *page) {
 		out.linef("%s\n### ⏳ Proctor is working on this issue\n", StatusMarker)
 		out.linef("%s · %s", asked(p), spent(p))
 		if p.RunURL != "" {
-			out.linef("\n%s", mdLink("Watch the run", p.RunURL))
+			out.linef("\n%s", inert.Link("Watch the run", p.RunURL))
 		}
 		out.linef("")
 		out.linef("- %s", steps("**Base commit**", p.Baseline))
@@ -31,24 +33,24 @@ func RunningComment(p Progress, limit int) string {
 			}
 			line := steps(name, t.Steps)
 			if t.Verdict != "" {
-				line += " → " + mdText(t.Verdict, 60)
+				line += " → " + inert.Text(t.Verdict, 60)
 			}
 			out.linef("- %s", line)
 		}
 		if p.Now != "" {
-			out.linef("- ⏳ *now: %s*", mdText(p.Now, maxTitle))
+			out.linef("- ⏳ *now: %s*", inert.Text(p.Now, maxTitle))
 		}
-		out.items("note", len(p.Notes), func(i int) string { return "note: " + mdText(p.Notes[i], maxDetail) })
+		out.items("note", len(p.Notes), func(i int) string { return "note: " + inert.Text(p.Notes[i], maxDetail) })
 	})
 }
 
 func asked(p Progress) string {
-	s := "Run " + mdCode(p.Run, 100)
+	s := "Run " + inert.Code(p.Run, 100)
 	if p.Actor != "" {
-		s += ", asked for by " + mdCode(p.Actor, 60)
+		s += ", asked for by " + inert.Code(p.Actor, 60)
 	}
 	if p.Agent != "" {
-		s += ", with " + mdCode(p.Agent, 60)
+		s += ", with " + inert.Code(p.Agent, 60)
 	}
 	return s
 }
@@ -58,15 +60,15 @@ func spent(p Progress) string {
 	if p.MaxCost > 0 {
 		s += fmt.Sprintf(" of at most %s", p.MaxCost)
 	}
-	return harmless(s)
+	return inert.Words(s)
 }
 
 func steps(name string, all []Step) string {
 	parts := make([]string, 0, len(all))
 	for _, s := range all {
-		text := mark(s.Mark) + " " + mdText(s.Name, 80)
+		text := mark(s.Mark) + " " + inert.Text(s.Name, 80)
 		if s.Detail != "" {
-			text += " (" + mdText(s.Detail, maxTitle) + ")"
+			text += " (" + inert.Text(s.Detail, maxTitle) + ")"
 		}
 		parts = append(parts, text)
 	}
@@ -81,25 +83,25 @@ func steps(name string, all []Step) string {
 func StatusComment(r Record, limit int) string {
 	return fit(limit, r.rest(), "", func(p *page) {
 		t := r.terminal()
-		p.linef("%s\n### %s %s\n\n%s", StatusMarker, face(t), t.Title, mdText(r.verdict(), maxDetail))
+		p.linef("%s\n### %s %s\n\n%s", StatusMarker, face(t), t.Title, inert.Text(r.verdict(), maxDetail))
 		p.ending(r)
 		if gates := r.deciding(); len(gates) > 0 {
 			p.linef("")
 			p.items("gate run", len(gates), func(i int) string {
 				g := gates[i]
-				return fmt.Sprintf("%s %s on the %s: %s", mark(g.Status), mdText(g.label(), maxTitle), place(g.Where), g.result())
+				return fmt.Sprintf("%s %s on the %s: %s", mark(g.Status), inert.Text(g.label(), maxTitle), place(g.Where), g.result())
 			})
 		}
-		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), harmless(r.cost()))
+		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), inert.Words(r.cost()))
 		var off []string
 		for _, e := range r.Confinement {
 			if !e.Active {
-				off = append(off, mdText(e.Name, 40))
+				off = append(off, inert.Text(e.Name, 40))
 			}
 		}
 		if len(off) > 0 {
 			p.linef("\n**Not enforced on this machine:** %s", strings.Join(off, ", "))
 		}
-		p.linef("\nRun %s. %s", mdCode(r.Run, 100), r.rest())
+		p.linef("\nRun %s. %s", inert.Code(r.Run, 100), r.rest())
 	})
 }

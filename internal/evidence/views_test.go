@@ -12,6 +12,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer/html"
 	xhtml "golang.org/x/net/html"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // What a forge would act on in rendered text outside code.
@@ -148,7 +150,7 @@ func poisoned(a string) Record {
 	r.Removed = []Removal{{a, 1, a}}
 	r.Confinement = []Enforced{{a, true, a}, {a, false, a}}
 	r.Kept, r.Branch, r.Published.Branch = a, a, a
-	if mdLink("", a) == "" { // the forge's own addresses are the one thing that is linked
+	if inert.Link("", a) == "" { // the forge's own addresses are the one thing that is linked
 		r.Published.URL, r.RunURL, r.Trigger.IssueURL = a, a, a
 	}
 	r.Calls[0].Model, r.Calls[0].Purpose = a, a
@@ -171,7 +173,7 @@ func TestViewsKeepOrdinaryText(t *testing.T) {
 		"a-b_c":                       "a-b\\_c",
 		"50% of 3 + 4 = 5":            "50% of 3 + 4 = 5",
 	} {
-		if got := mdText(in, 100); got != want {
+		if got := inert.Text(in, 100); got != want {
 			t.Errorf("mdText(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -182,11 +184,11 @@ func TestViewsKeepOrdinaryText(t *testing.T) {
 		"line\nbreak":        "`line\\nbreak`",
 		"":                   "–",
 	} {
-		if got := mdCode(in, 100); got != want {
+		if got := inert.Code(in, 100); got != want {
 			t.Errorf("mdCode(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := mdText(strings.Repeat("x", 30), 10); got != "xxxxxxxxxx… (20 characters more)" {
+	if got := inert.Text(strings.Repeat("x", 30), 10); got != "xxxxxxxxxx… (20 characters more)" {
 		t.Errorf("cut: %q", got)
 	}
 }
@@ -330,8 +332,8 @@ func FuzzTextIsInert(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a string) {
 		for _, body := range []string{
-			"> " + mdText(a, 300), "x " + mdText(a, 300), "x " + mdCode(a, 300) + " y",
-			"| a | b |\n|---|---|\n| " + mdText(a, 300) + " | " + mdCell(a, 300) + " |\n", "- **" + mdText(a, 60) + "** " + mdCode(a, 60) + ": " + mdText(a, 60),
+			"> " + inert.Text(a, 300), "x " + inert.Text(a, 300), "x " + inert.Code(a, 300) + " y",
+			"| a | b |\n|---|---|\n| " + inert.Text(a, 300) + " | " + inert.Cell(a, 300) + " |\n", "- **" + inert.Text(a, 60) + "** " + inert.Code(a, 60) + ": " + inert.Text(a, 60),
 		} {
 			for _, act := range acts(t, body) {
 				if !ours(act) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // DefaultLimit is how many bytes a prompt has at most: far below what a model reads at once, far
@@ -182,7 +184,7 @@ func (p *Prompt) collect(in Input) ([]*part, error) {
 	anchors := &part{name: "instructions", heading: "The repository's own instructions for work on it, from the base commit.", share: 12}
 	for _, a := range in.Anchors {
 		var l ledger
-		text := strings.TrimSpace(clean(string(a.Text), &l))
+		text := strings.TrimSpace(inert.Clean(string(a.Text), l.add))
 		p.removed(a.Path, l.list())
 		if text != "" {
 			anchors.sections = append(anchors.sections, section{label: Inline(a.Path, 100), text: text})

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // anchor is an open link.
@@ -232,7 +234,7 @@ const maxAddress = 500
 
 // address is a link's target in plain ASCII; "" for one that forges do not link to.
 func address(href string) string {
-	u, err := url.Parse(strings.TrimSpace(clean(href, new(ledger))))
+	u, err := url.Parse(strings.TrimSpace(inert.Clean(href, nil)))
 	if err != nil {
 		return ""
 	}

@@ -63,6 +63,9 @@ func renderParts(parts []*part, mark string) string {
 	return b.String()
 }
 
+// wordJoiner is drawn as nothing and joins what stands around it.
+const wordJoiner = "\u2060"
+
 // defuse puts a word joiner behind every @ that something follows. Agents' command lines take
 // "@path" for "read this file into the prompt", in quotes and code too and outside the work tree;
 // none does with U+2060 in between. Visible text has no such character of its own, so that it means
@@ -75,7 +78,7 @@ func defuse(s string) string {
 	for i := range len(s) {
 		b.WriteByte(s[i])
 		if s[i] == '@' && i+1 < len(s) && !strings.ContainsRune(" \t\n", rune(s[i+1])) {
-			b.WriteString(breaker)
+			b.WriteString(wordJoiner)
 		}
 	}
 	return b.String()

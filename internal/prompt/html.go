@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // veil is an open element whose content is not shown; depth counts elements of the same name in it.
@@ -56,7 +58,7 @@ func (p *page) characters(s string) {
 		}
 		return
 	}
-	s = clean(s, p.ledger)
+	s = inert.Clean(s, p.ledger.add)
 	if p.code != nil {
 		p.code.text.WriteString(s)
 		return

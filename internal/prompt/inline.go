@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // escapeSequence is what a terminal obeys: CSI, OSC and the two-byte forms.
@@ -13,7 +15,7 @@ var escapeSequence = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|(?:
 // Inline makes any untrusted text one printable line of at most max bytes (0: no limit) for logs, trailers and
 // tables: terminal sequences, controls, bidi and invisible characters are gone, line breaks and runs
 // of blanks are one blank. What a CI log would obey ("::error::", "##[…]") is broken by a blank. It
-// is no escape for Markdown; MarkdownText is.
+// is no escape for Markdown; package inert has those.
 func Inline(s string, max int) string {
 	s = oneLine(s)
 	for strings.HasPrefix(s, "::") {
@@ -31,7 +33,7 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-	return strings.Join(strings.Fields(clean(s, new(ledger))), " ")
+	return strings.Join(strings.Fields(inert.Clean(s, nil)), " ")
 }
 
 // cutBytes keeps at most max bytes, at the border of a character, and says so by "…".
@@ -76,4 +78,29 @@ func tail(s string, n int) string {
 		i++
 	}
 	return s[i:]
+}
+
+// CommitLine is Inline for a commit's subject or trailer: a title like "fixes #1" closes nothing and
+// mentions nobody once the commit reaches the default branch.
+func CommitLine(s string, max int) string {
+	return cutBytes(inert.Words(Inline(s, 0)), max)
+}
+
+// terminalText is output of a program without what a terminal obeys, line by line, as valid UTF-8.
+func terminalText(s string) string {
+	s = escapeSequence.ReplaceAllString(strings.ToValidUTF8(s, "\uFFFD"), "")
+	return inert.Clean(overwritten(s), nil)
+}
+
+// overwritten keeps of a line that was rewritten in place (progress bars) what stood there last.
+func overwritten(s string) string {
+	if !strings.ContainsRune(s, '\r') {
+		return s
+	}
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		l = strings.TrimRight(l, "\r")
+		lines[i] = l[strings.LastIndexByte(l, '\r')+1:]
+	}
+	return strings.Join(lines, "\n")
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // Removal is one kind of text that the forge does not show and that was therefore left out.
@@ -31,7 +33,7 @@ func Visible(markdown string) (text string, removed []Removal) {
 // VisibleTitle is Visible for a title, which forges show as plain text on one line.
 func VisibleTitle(title string) (text string, removed []Removal) {
 	var l ledger
-	text = clean(title, &l)
+	text = inert.Clean(title, l.add)
 	return strings.Join(strings.Fields(text), " "), l.list()
 }
 
@@ -54,21 +56,13 @@ func read(markdown string, l *ledger, m mode) *page {
 		l.add("text beyond the limit", fmt.Sprintf("%d of %d bytes", len(markdown)-MaxVisible, len(markdown)))
 		markdown = head(markdown, MaxVisible)
 	}
-	p.readHTML(render(normalise(markdown), l))
+	p.readHTML(render(inert.LF(markdown), l))
 	return p
 }
 
 // MaxVisible is how many bytes of a body are read: what GitHub stores at most (65,536 characters of
 // four bytes). Some readings of Markdown cost the square of its length.
 const MaxVisible = 256 << 10
-
-// normalise makes line ends LF: browsers send CRLF, APIs return either.
-func normalise(s string) string {
-	if strings.ContainsRune(s, '\r') {
-		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-	}
-	return s
-}
 
 // ledger counts what was removed.
 type ledger struct{ entries []Removal }

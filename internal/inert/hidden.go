@@ -1,4 +1,4 @@
-package prompt
+package inert
 
 import (
 	"fmt"
@@ -8,17 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// clean removes what no reader can see: controls, bidi overrides, tag characters, zero-width
+// Clean removes what no reader can see: controls, bidi overrides, tag characters, zero-width
 // characters and variation selectors, except where a script or an emoji needs them to look as it
-// does. Invalid UTF-8 becomes U+FFFD. The result is valid UTF-8 with LF line ends.
-func clean(s string, l *ledger) string {
+// does. Invalid UTF-8 becomes U+FFFD. The result is valid UTF-8 with LF line ends. removed, which may be
+// nil, hears of each with its kind and what it said.
+func Clean(s string, removed func(kind, what string)) string {
 	if plainASCII(s) {
 		return s
 	}
-	rs := []rune(normalise(strings.ToValidUTF8(s, "\uFFFD")))
-	if !utf8.ValidString(s) {
-		l.add("invalid UTF-8", "")
+	if removed == nil {
+		removed = func(string, string) {}
 	}
+	if !utf8.ValidString(s) {
+		removed("invalid UTF-8", "")
+	}
+	rs := []rune(LF(strings.ToValidUTF8(s, "\uFFFD")))
 	var b strings.Builder
 	b.Grow(len(s))
 	for i := 0; i < len(rs); i++ {
@@ -36,20 +40,28 @@ func clean(s string, l *ledger) string {
 			b.WriteByte('\n')
 			continue
 		}
-		kind := invisible(rs, i)
+		kind := hidden(rs, i)
 		if kind == "" {
 			b.WriteRune(r)
 			continue
 		}
 		if kind == tagKind {
 			n := tagRun(rs[i:])
-			l.add(kind, decodeTags(rs[i:i+n]))
+			removed(kind, decodeTags(rs[i:i+n]))
 			i += n - 1
 			continue
 		}
-		l.add(kind, fmt.Sprintf("U+%04X", r))
+		removed(kind, fmt.Sprintf("U+%04X", r))
 	}
 	return b.String()
+}
+
+// LF makes line ends LF: browsers send CRLF, APIs return either.
+func LF(s string) string {
+	if strings.ContainsRune(s, '\r') {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	}
+	return s
 }
 
 // plain is the bulk of the world's letters, in which no invisible character lies: ASCII, Latin, Greek,
@@ -82,8 +94,8 @@ const (
 	selectorKind  = "variation selector"
 )
 
-// invisible names what rs[i] is when it has to go, "" when it stays.
-func invisible(rs []rune, i int) string {
+// hidden names what rs[i] is when it has to go, "" when it stays.
+func hidden(rs []rune, i int) string {
 	r := rs[i]
 	before, after := neighbour(rs, i-1), neighbour(rs, i+1)
 	switch {

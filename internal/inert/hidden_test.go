@@ -1,4 +1,4 @@
-package prompt
+package inert
 
 import "testing"
 
@@ -6,8 +6,8 @@ import "testing"
 func TestPlainCharactersAreNeverInvisible(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= 0x10FFFF; r++ {
-		if plain(r) && invisible([]rune{'a', r, 'b'}, 1) != "" {
-			t.Errorf("%U is taken for plain and is %s", r, invisible([]rune{'a', r, 'b'}, 1))
+		if plain(r) && hidden([]rune{'a', r, 'b'}, 1) != "" {
+			t.Errorf("%U is taken for plain and is %s", r, hidden([]rune{'a', r, 'b'}, 1))
 		}
 	}
 }
