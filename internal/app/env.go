@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
@@ -57,7 +58,7 @@ func Main(run func(context.Context, Env) int) {
 	}
 	code := run(ctx, Env{
 		Args: os.Args[1:], Getenv: scrubbed(secrets), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Now: time.Now, Random: rand.Reader, Sleep: sleep, Exe: exe, Dir: dir,
+		Now: time.Now, Random: rand.Reader, Sleep: clock.Sleep, Exe: exe, Dir: dir,
 		Terminal: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 	})
 	os.Exit(code)
@@ -86,17 +87,6 @@ func scrubbed(secrets map[string]string) func(string) string {
 			return v
 		}
 		return os.Getenv(name)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
 )
@@ -179,14 +180,7 @@ func (p *Publisher) wait(ctx context.Context, d time.Duration) error {
 	if p.Wait != nil {
 		return p.Wait(ctx, d)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return clock.Sleep(ctx, d)
 }
 
 // movedError: somebody else changed the branch since the run began.

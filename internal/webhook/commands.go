@@ -18,26 +18,18 @@ func (h *Handler) explain(ctx context.Context, body []byte, d *delivery) answer 
 	if dec := policy.Precheck(asHelp, h.cfg.Rules); !dec.Allow {
 		return accepted(StatusRefused, string(dec.Reason))
 	}
-	keys := deliveryKeys(d.id, body)
-	if a, done := h.known(ctx, keys, d); done {
-		return a
-	}
-	f, a, ok := h.connect(ctx, d)
+	q, a, ok := h.inquire(ctx, body, d)
 	if !ok {
 		return a
 	}
-	facts, a, ok := h.facts(ctx, f, d)
-	if !ok {
-		return a
-	}
-	if dec := policy.Authorise(asHelp, facts, h.cfg.Rules); !dec.Allow {
+	if dec := policy.Authorise(asHelp, q.facts, h.cfg.Rules); !dec.Allow {
 		return accepted(StatusRefused, string(dec.Reason))
 	}
-	c, ok := f.(Commenter)
+	c, ok := q.forge.(Commenter)
 	if !ok || d.t.Forge == trigger.GitLab && d.t.Change != nil {
 		return accepted(StatusIgnored, string(policy.ReasonCommand))
 	}
-	held, a, ok := h.claim(ctx, keys, d)
+	held, a, ok := h.claim(ctx, q.keys, d)
 	if !ok {
 		return a
 	}

@@ -17,30 +17,43 @@ import (
 
 // request is the way of a delivery that asks for a run: known already? may they? claim, dispatch.
 func (h *Handler) request(ctx context.Context, body []byte, d *delivery) answer {
+	q, a, ok := h.inquire(ctx, body, d)
+	if !ok {
+		return a
+	}
+	if dec := policy.Authorise(d.t, q.facts, h.cfg.Rules); !dec.Allow {
+		h.react(ctx, q.forge, d.t, forge.ReactionRefused)
+		return accepted(StatusRefused, string(dec.Reason))
+	}
+	if ev := q.facts.LabelEvent; ev != nil && d.t.Kind == trigger.KindLabel {
+		d.t.Asked = trigger.Asked{ID: ev.ID, At: ev.At}
+	}
+	c, a, ok := h.claim(ctx, q.keys, d)
+	if !ok {
+		return a
+	}
+	return h.dispatch(ctx, q.forge, c, d)
+}
+
+// inquiry is what is asked about every delivery that wants something of us.
+type inquiry struct {
+	keys  []string
+	forge Forge
+	facts policy.Facts
+}
+
+// inquire finds out whether the delivery is known already and, if not, what the forge says now.
+func (h *Handler) inquire(ctx context.Context, body []byte, d *delivery) (inquiry, answer, bool) {
 	keys := deliveryKeys(d.id, body)
 	if a, done := h.known(ctx, keys, d); done {
-		return a
+		return inquiry{}, a, false
 	}
 	f, a, ok := h.connect(ctx, d)
 	if !ok {
-		return a
+		return inquiry{}, a, false
 	}
 	facts, a, ok := h.facts(ctx, f, d)
-	if !ok {
-		return a
-	}
-	if dec := policy.Authorise(d.t, facts, h.cfg.Rules); !dec.Allow {
-		h.react(ctx, f, d.t, forge.ReactionRefused)
-		return accepted(StatusRefused, string(dec.Reason))
-	}
-	if facts.LabelEvent != nil && d.t.Kind == trigger.KindLabel {
-		d.t.Asked = trigger.Asked{ID: facts.LabelEvent.ID, At: facts.LabelEvent.At}
-	}
-	c, a, ok := h.claim(ctx, keys, d)
-	if !ok {
-		return a
-	}
-	return h.dispatch(ctx, f, c, d)
+	return inquiry{keys, f, facts}, a, ok
 }
 
 // deliveryKeys are the names one delivery may come under again: the forge's id, which is not signed,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/policy"
 	"github.com/proctor-ci/proctor/internal/trigger"
@@ -171,7 +172,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.Wait == nil {
-		c.Wait = wait
+		c.Wait = clock.Sleep
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 25 << 20
@@ -189,15 +190,4 @@ func orElse(d, def time.Duration) time.Duration {
 		return def
 	}
 	return d
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -26,38 +26,11 @@ type Token struct {
 	revoked bool
 }
 
-// AddUser makes an account with a role in the repository: "admin", "maintain", "write", "triage",
-// "read" or "". It gives the account's id.
-func (g *GitHub) AddUser(login, role string) int64 {
-	g.state.Lock()
-	defer g.state.Unlock()
-	return g.addAccount(login, "User", role).id
-}
-
 // AddBot makes an App's account; its login ends in "[bot]".
 func (g *GitHub) AddBot(login, role string) int64 {
 	g.state.Lock()
 	defer g.state.Unlock()
 	return g.addAccount(login, "Bot", role).id
-}
-
-func (g *GitHub) addAccount(login, kind, role string) *account {
-	key := strings.ToLower(login)
-	if a := g.users[key]; a != nil {
-		a.role = role
-		return a
-	}
-	a := &account{login: login, kind: kind, role: role, id: g.id()}
-	g.users[key] = a
-	return a
-}
-
-// user finds an account, or shows a deleted one as GitHub does.
-func (g *GitHub) user(login string) *account {
-	if a := g.users[strings.ToLower(login)]; a != nil {
-		return a
-	}
-	return &account{login: "ghost", kind: "User", id: 10137}
 }
 
 // NewToken registers a token and gives its value. Installation and job tokens are long and dotted, as

@@ -157,11 +157,7 @@ func post(ctx context.Context, url string, header http.Header, body []byte) (int
 func (g *GitHub) Deliveries() []Delivery {
 	g.state.Lock()
 	defer g.state.Unlock()
-	out := make([]Delivery, len(g.deliveries))
-	for i, d := range g.deliveries {
-		out[i] = *d
-	}
-	return out
+	return copies(g.deliveries)
 }
 
 // Redeliver sends a delivery again, with the same id and body, and gives its answer.

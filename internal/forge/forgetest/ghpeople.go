@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -65,13 +64,6 @@ func (g *GitHub) OpenIssue(title, body, author string) int {
 	return g.newIssue(g.addIfNew(author), title, body).number
 }
 
-func (g *GitHub) addIfNew(login string) *account {
-	if a := g.users[strings.ToLower(login)]; a != nil {
-		return a
-	}
-	return g.addAccount(login, "User", "")
-}
-
 // LabelIssue adds a label as actor would by hand, and sends the webhook if one is set. The delivery is
 // complete (answered or failed) when it returns; it is empty without a hook.
 func (g *GitHub) LabelIssue(number int, label, actor string) (Delivery, error) {
@@ -123,16 +115,6 @@ func (g *GitHub) UnlabelIssue(number int, label, actor string) error {
 	})
 }
 
-func (g *GitHub) onIssue(number int, f func(*issue) error) error {
-	g.state.Lock()
-	defer g.state.Unlock()
-	is := g.issues[number]
-	if is == nil {
-		return fmt.Errorf("issue %d: there is no such issue", number)
-	}
-	return f(is)
-}
-
 // EditIssue changes title and body; an empty one stays.
 func (g *GitHub) EditIssue(number int, title, body string) error {
 	return g.onIssue(number, func(is *issue) error {
@@ -158,11 +140,6 @@ func (g *GitHub) MergePull(number int) error {
 		is.state, is.closed, is.pull.merged = "closed", g.now(), g.now()
 		return nil
 	})
-}
-
-// LockIssue locks the conversation.
-func (g *GitHub) LockIssue(number int) error {
-	return g.onIssue(number, func(is *issue) error { is.locked = true; return nil })
 }
 
 // DeleteIssue leaves "410 Gone".
@@ -195,12 +172,8 @@ func (g *GitHub) OpenPull(title, head, base, author string, fromFork bool) int {
 	if fromFork {
 		g.addIfNew("forker")
 	}
-	baseSHA, _ := g.repo.branch(base)
-	headSHA, err := g.repo.branch(head)
-	if err != nil {
-		headSHA = baseSHA
-	}
-	is.pull = &pull{id: g.id(), head: head, base: base, headSHA: headSHA, baseSHA: baseSHA, fork: fromFork}
+	is.pull = g.openPull(head, base, fromFork)
+	is.pull.id = g.id()
 	return is.number
 }
 

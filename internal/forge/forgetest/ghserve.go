@@ -3,7 +3,6 @@ package forgetest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,20 +95,7 @@ func isGit(p string) bool {
 
 // serveAPI checks the token, the repository and the permission, in GitHub's order, then the route.
 func (g *GitHub) serveAPI(w http.ResponseWriter, r *http.Request, rt route) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
-	if err != nil {
-		return
-	}
-	status, answer, err := g.perform(w, r, rt, body)
-	var refused *apiError
-	switch {
-	case errors.As(err, &refused):
-		writeJSON(w, refused.status, refused.body)
-	case err != nil:
-		writeJSON(w, http.StatusInternalServerError, obj{"message": "Server Error: " + err.Error()})
-	default:
-		writeJSON(w, status, answer)
-	}
+	answer(w, r, "Server Error", func(body []byte) (int, any, error) { return g.perform(w, r, rt, body) })
 }
 
 func (g *GitHub) perform(w http.ResponseWriter, r *http.Request, rt route, body []byte) (int, any, error) {

@@ -1,13 +1,11 @@
 package forgetest
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -32,32 +30,26 @@ type Options struct {
 
 // GitHub is one repository on a GitHub of its own. All methods are safe for concurrent use.
 type GitHub struct {
-	server
+	*site
 	opt   Options
-	now   func() time.Time
-	git   gitFront
-	repo  *bareRepo
 	app   *app
 	since time.Time
 
-	state sync.Mutex // guards everything below
-	// Settings of the repository.
+	// What follows is guarded by site's lock. Settings of the repository.
 	archived, actionsPRs, draftsOff, issuesOff bool
 	protected                                  []string
 	maxBlob                                    int64
 	oldNames                                   []string
 	// Content.
-	nextID, nextNumber int64
-	users              map[string]*account
-	tokens             map[string]*Token
-	labels             []*label
-	issues             map[int]*issue
-	runs               []*Run
-	disabled           map[string]bool
-	runNumber          map[string]int
-	queued             chan struct{}
-	hook               *hook
-	deliveries         []*Delivery
+	nextNumber int64
+	tokens     map[string]*Token
+	labels     []*label
+	runs       []*Run
+	disabled   map[string]bool
+	runNumber  map[string]int
+	queued     chan struct{}
+	hook       *hook
+	deliveries []*Delivery
 }
 
 // NewGitHub makes the repository and starts listening on loopback. Close it when done.
@@ -66,23 +58,14 @@ func NewGitHub(o Options) (*GitHub, error) {
 		return nil, fmt.Errorf("test forge: Options.Dir is empty: name a folder for its repository")
 	}
 	o.Owner, o.Name, o.DefaultBranch = or(o.Owner, "octo"), or(o.Name, "shop"), or(o.DefaultBranch, "main")
-	ctx := context.Background()
-	backend, err := gitBackend(ctx)
+	at, err := newSite(o.Dir, o.Owner, o.Name, o.DefaultBranch, o.Files, o.Clock)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.MkdirTemp(mustDir(o.Dir), "git-")
-	if err != nil {
-		return nil, fmt.Errorf("test forge: %w", err)
-	}
-	repo, err := newBareRepo(ctx, root, o.Owner, o.Name, o.DefaultBranch, o.Files)
-	if err != nil {
-		return nil, err
-	}
+	at.nextID, at.ghost = 1000, account{login: "ghost", kind: "User", id: 10137}
 	g := &GitHub{
-		opt: o, now: clockOr(o.Clock), git: gitFront{backend: backend, root: root}, repo: repo,
-		maxBlob: defaultMaxBlob, nextID: 1000, users: map[string]*account{}, tokens: map[string]*Token{},
-		issues: map[int]*issue{}, disabled: map[string]bool{}, runNumber: map[string]int{}, queued: make(chan struct{}, 1),
+		site: at, opt: o, maxBlob: defaultMaxBlob, tokens: map[string]*Token{},
+		disabled: map[string]bool{}, runNumber: map[string]int{}, queued: make(chan struct{}, 1),
 		actionsPRs: true,
 	}
 	g.since = g.now()
@@ -127,21 +110,6 @@ func (g *GitHub) Repo() string {
 	g.state.Lock()
 	defer g.state.Unlock()
 	return g.opt.Name
-}
-
-// GitDir is the bare repository on disk, for looking at what was pushed.
-func (g *GitHub) GitDir() string { return g.repo.dir }
-
-// Commit replaces the whole tree of branch by files in one commit, as a maintainer's push would. A new
-// branch starts from the default branch.
-func (g *GitHub) Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error) {
-	return g.repo.commit(ctx, branch, g.opt.DefaultBranch, files, message)
-}
-
-// Branch is the commit a branch points at, "" when there is none.
-func (g *GitHub) Branch(name string) string {
-	id, _ := g.repo.branch(name)
-	return id
 }
 
 // Setting changes what the repository's owner can click.
@@ -192,12 +160,6 @@ func (g *GitHub) Set(settings ...Setting) {
 	for _, s := range settings {
 		s(g)
 	}
-}
-
-// id is a fresh database id. Ids and numbers run apart, so that mixing them up shows.
-func (g *GitHub) id() int64 {
-	g.nextID++
-	return g.nextID
 }
 
 func (g *GitHub) fullName() string { return g.opt.Owner + "/" + g.opt.Name }

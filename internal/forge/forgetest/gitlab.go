@@ -1,14 +1,11 @@
 package forgetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,22 +23,16 @@ type GitLabOptions struct {
 
 // GitLab is one project on a GitLab of its own. Its issues and merge requests count apart, as iids do.
 type GitLab struct {
-	server
-	opt  GitLabOptions
-	now  func() time.Time
-	git  gitFront
-	repo *bareRepo
+	*site
+	opt GitLabOptions
 
-	state     sync.Mutex // guards everything below
+	// What follows is guarded by site's lock.
 	archived  bool
 	mergesOff bool
 	protected []string
-	nextID    int64
-	users     map[string]*account
 	tokens    map[string]*GitLabToken
 	trigger   string
 	labels    []*label
-	issues    map[int]*issue
 	merges    map[int]*issue
 	secret    map[int]bool // confidential issues
 	pipelines []*Pipeline
@@ -68,22 +59,13 @@ func NewGitLab(o GitLabOptions) (*GitLab, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("test forge: project %q: want GROUP/NAME", o.Project)
 	}
-	ctx := context.Background()
-	backend, err := gitBackend(ctx)
+	at, err := newSite(o.Dir, o.Project[:i], o.Project[i+1:], o.DefaultBranch, o.Files, o.Clock)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.MkdirTemp(mustDir(o.Dir), "git-")
-	if err != nil {
-		return nil, fmt.Errorf("test forge: %w", err)
-	}
-	repo, err := newBareRepo(ctx, root, o.Project[:i], o.Project[i+1:], o.DefaultBranch, o.Files)
-	if err != nil {
-		return nil, err
-	}
+	at.nextID, at.ghost = 7000, account{login: "ghost1", kind: "User", id: 1}
 	g := &GitLab{
-		opt: o, now: clockOr(o.Clock), git: gitFront{backend: backend, root: root}, repo: repo, nextID: 7000,
-		users: map[string]*account{}, tokens: map[string]*GitLabToken{}, issues: map[int]*issue{}, merges: map[int]*issue{}, secret: map[int]bool{},
+		site: at, opt: o, tokens: map[string]*GitLabToken{}, merges: map[int]*issue{}, secret: map[int]bool{},
 	}
 	if err := g.start(g.handler()); err != nil {
 		return nil, err
@@ -96,20 +78,6 @@ func (g *GitLab) URL() string { return g.url }
 
 // Project is the full path.
 func (g *GitLab) Project() string { return g.opt.Project }
-
-// GitDir is the bare repository on disk.
-func (g *GitLab) GitDir() string { return g.repo.dir }
-
-// Commit replaces the whole tree of branch by files in one commit. A new branch starts from the default branch.
-func (g *GitLab) Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error) {
-	return g.repo.commit(ctx, branch, g.opt.DefaultBranch, files, message)
-}
-
-// Branch is the commit a branch points at, "" when there is none.
-func (g *GitLab) Branch(name string) string {
-	id, _ := g.repo.branch(name)
-	return id
-}
 
 // Protect refuses pushes to these branches.
 func (g *GitLab) Protect(branches ...string) {
@@ -132,38 +100,6 @@ func (g *GitLab) DisableMergeRequests() {
 	g.state.Lock()
 	defer g.state.Unlock()
 	g.mergesOff = true
-}
-
-// AddUser makes an account with a role: "owner", "maintainer", "developer", "reporter", "guest" or "".
-func (g *GitLab) AddUser(login, role string) int64 {
-	g.state.Lock()
-	defer g.state.Unlock()
-	return g.addAccount(login, role).id
-}
-
-func (g *GitLab) addAccount(login, role string) *account {
-	key := strings.ToLower(login)
-	if a := g.users[key]; a != nil {
-		a.role = role
-		return a
-	}
-	a := &account{login: login, kind: "User", role: role, id: g.id()}
-	g.users[key] = a
-	return a
-}
-
-func (g *GitLab) addIfNew(login string) *account {
-	if a := g.users[strings.ToLower(login)]; a != nil {
-		return a
-	}
-	return g.addAccount(login, "")
-}
-
-func (g *GitLab) user(login string) *account {
-	if a := g.users[strings.ToLower(login)]; a != nil {
-		return a
-	}
-	return &account{login: "ghost1", kind: "User", id: 1}
 }
 
 // accessLevel in GitLab's numbers.
@@ -201,11 +137,6 @@ func (g *GitLab) NewTriggerToken() string {
 	defer g.state.Unlock()
 	g.trigger = "gl" + "ptt-" + secret(10)
 	return g.trigger
-}
-
-func (g *GitLab) id() int64 {
-	g.nextID++
-	return g.nextID
 }
 
 func (g *GitLab) webURL() string { return g.url + "/" + g.opt.Project }

@@ -119,11 +119,7 @@ func (g *GitLab) send(url string, d *Delivery) {
 func (g *GitLab) Deliveries() []Delivery {
 	g.state.Lock()
 	defer g.state.Unlock()
-	out := make([]Delivery, len(g.sent))
-	for i, d := range g.sent {
-		out[i] = *d
-	}
-	return out
+	return copies(g.sent)
 }
 
 // Settle waits for deliveries under way.
@@ -177,16 +173,6 @@ func (g *GitLab) UnlabelIssue(number int, label, actor string) error {
 		g.changeLabels(is, nil, []string{label}, g.addIfNew(actor))
 		return nil
 	})
-}
-
-func (g *GitLab) onIssue(number int, f func(*issue) error) error {
-	g.state.Lock()
-	defer g.state.Unlock()
-	is := g.issues[number]
-	if is == nil {
-		return fmt.Errorf("issue %d: there is no such issue", number)
-	}
-	return f(is)
 }
 
 // stampIssue notes that an issue changed now.

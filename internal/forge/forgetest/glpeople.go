@@ -32,11 +32,6 @@ func (g *GitLab) CloseIssue(number int) error {
 	})
 }
 
-// LockIssue locks the discussion.
-func (g *GitLab) LockIssue(number int) error {
-	return g.onIssue(number, func(is *issue) error { is.locked = true; return nil })
-}
-
 // MakeConfidential hides the issue from all but members.
 func (g *GitLab) MakeConfidential(number int) error {
 	return g.onIssue(number, func(is *issue) error { g.secret[number] = true; return nil })
@@ -64,12 +59,7 @@ func (g *GitLab) OpenPull(title, head, base, author string, fromFork bool) int {
 	g.state.Lock()
 	defer g.state.Unlock()
 	m := g.newMerge(g.addIfNew(author), title, "")
-	baseSHA, _ := g.repo.branch(base)
-	headSHA, err := g.repo.branch(head)
-	if err != nil {
-		headSHA = baseSHA
-	}
-	m.pull = &pull{head: head, base: base, headSHA: headSHA, baseSHA: baseSHA, fork: fromFork}
+	m.pull = g.openPull(head, base, fromFork)
 	return m.number
 }
 

@@ -3,7 +3,6 @@ package forgetest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,20 +77,7 @@ func (g *GitLab) token(r *http.Request) *GitLabToken {
 }
 
 func (g *GitLab) serveAPI(w http.ResponseWriter, r *http.Request, rt glRoute) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
-	if err != nil {
-		return
-	}
-	status, answer, err := g.perform(w, r, rt, body)
-	var refused *apiError
-	switch {
-	case errors.As(err, &refused):
-		writeJSON(w, refused.status, refused.body)
-	case err != nil:
-		writeJSON(w, http.StatusInternalServerError, obj{"message": "500 Internal Server Error: " + err.Error()})
-	default:
-		writeJSON(w, status, answer)
-	}
+	answer(w, r, "500 Internal Server Error", func(body []byte) (int, any, error) { return g.perform(w, r, rt, body) })
 }
 
 func (g *GitLab) perform(w http.ResponseWriter, r *http.Request, rt glRoute, body []byte) (int, any, error) {

@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/forge/wire"
 )
 
 // Dispatch starts the workflow once. It is sent again only when the forge surely did not take it: a
 // rate limit, or no connection. After ErrUnavailable ask FindRun before trying again.
 func (c *Client) Dispatch(ctx context.Context, file, ref string, inputs map[string]string) error {
 	file = path.Base(file)
-	k := call{what: c.in("start workflow " + file + " on " + ref), needs: permActions, once: true, workflow: file, base: ref}
+	k := call{what: c.in("start workflow " + file + " on " + ref), needs: permActions, safety: wire.Once, workflow: file, base: ref}
 	if err := inputsFit(k, inputs); err != nil {
 		return err
 	}

@@ -167,7 +167,8 @@ func (c *Client) web() string { return c.server.JoinPath(c.owner, c.repo).String
 type call struct {
 	what  string // "create pull request in octo/shop"
 	needs permission
-	once  bool
+	// safety is wire.Repeatable unless said otherwise.
+	safety wire.Safety
 	// missing is the next step for a 404, where the caller knows what is not there.
 	missing string
 	// Named in next steps where they are set.
@@ -175,34 +176,17 @@ type call struct {
 }
 
 func (c *Client) do(ctx context.Context, k call, f func(ctx context.Context, attempt int) (*github.Response, error)) error {
-	safety := wire.Repeatable
-	if k.once {
-		safety = wire.Once
-	}
-	var own *forge.Error // a verdict of the closure itself, on an answer that came
-	fail := c.retry.Do(ctx, k.what, safety, func(ctx context.Context, attempt int) (*http.Response, error) {
+	return c.retry.Call(ctx, k.what, k.safety, func(ctx context.Context, attempt int) (*http.Response, error) {
 		resp, err := f(ctx, attempt)
-		if err == nil || errors.As(err, &own) {
-			return nil, nil
-		}
 		var e *github.ErrorResponse
-		if errors.As(err, &e) && e.Response != nil {
+		switch {
+		case errors.As(err, &e) && e.Response != nil:
 			return e.Response, err
+		case resp != nil:
+			return resp.Response, err
 		}
-		if resp == nil {
-			return nil, err
-		}
-		return resp.Response, err
-	})
-	switch {
-	case own != nil:
-		return own
-	case fail == nil:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", k.what, context.Cause(ctx))
-	}
-	return c.explain(k, fail)
+		return nil, err
+	}, func(last *wire.Failure) error { return c.explain(k, last) })
 }
 
 func (c *Client) in(what string) string { return what + " in " + c.owner + "/" + c.repo }

@@ -135,8 +135,8 @@ func (c *Client) in(what string) string { return what + " in " + c.project }
 // call is one operation with its retries.
 type call struct {
 	what    string
-	once    bool
-	missing string // next step of a 404
+	safety  wire.Safety // wire.Repeatable unless said otherwise
+	missing string      // next step of a 404
 	// Named in next steps where they are set.
 	head, base string
 }
@@ -144,16 +144,8 @@ type call struct {
 // do runs f with retries. go-gitlab turns every 404 into one error without the answer, so the response
 // goes beside it.
 func (c *Client) do(ctx context.Context, k call, f func(attempt int, opt gitlab.RequestOptionFunc) (*gitlab.Response, error)) error {
-	safety := wire.Repeatable
-	if k.once {
-		safety = wire.Once
-	}
-	var own *forge.Error // a verdict of the closure itself, on an answer that came
-	fail := c.retry.Do(ctx, k.what, safety, func(ctx context.Context, attempt int) (*http.Response, error) {
+	return c.retry.Call(ctx, k.what, k.safety, func(ctx context.Context, attempt int) (*http.Response, error) {
 		resp, err := f(attempt, gitlab.WithContext(ctx))
-		if err == nil || errors.As(err, &own) {
-			return nil, nil
-		}
 		var e *gitlab.ErrorResponse
 		switch {
 		case errors.As(err, &e) && e.Response != nil:
@@ -162,16 +154,7 @@ func (c *Client) do(ctx context.Context, k call, f func(attempt int, opt gitlab.
 			return resp.Response, err
 		}
 		return nil, err
-	})
-	switch {
-	case own != nil:
-		return own
-	case fail == nil:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", k.what, context.Cause(ctx))
-	}
-	return c.explain(k, fail)
+	}, func(last *wire.Failure) error { return c.explain(k, last) })
 }
 
 // every reads all pages of a list.

@@ -11,6 +11,7 @@ import (
 	"github.com/xanzy/go-gitlab"
 
 	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/forge/wire"
 )
 
 // VariableName is the pipeline variable that carries a dispatch input: "issue" → "PROCTOR_ISSUE",
@@ -29,7 +30,7 @@ const maxInputBytes = 65535
 // Dispatch starts a pipeline on ref with the inputs as variables. file is not used: a project has one
 // .gitlab-ci.yml. It is sent again only when the forge surely did not take it.
 func (c *Client) Dispatch(ctx context.Context, _, ref string, inputs map[string]string) error {
-	k := call{what: c.in("start a pipeline on " + ref), once: true, base: ref, missing: "check the branch and that the trigger token is this project's"}
+	k := call{what: c.in("start a pipeline on " + ref), safety: wire.Once, base: ref, missing: "check the branch and that the trigger token is this project's"}
 	vars := make(map[string]string, len(inputs))
 	size := 0
 	for name, value := range inputs {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/clock"
 )
 
 // Retry decides which failed calls are tried again. The zero value is not usable: see NewRetry.
@@ -33,23 +35,12 @@ func NewRetry(now func() time.Time, sleep func(context.Context, time.Duration) e
 		now = time.Now
 	}
 	if sleep == nil {
-		sleep = timerSleep
+		sleep = clock.Sleep
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return Retry{attempts: DefaultAttempts, maxWait: DefaultMaxWait, now: now, sleep: sleep, log: log}
-}
-
-func timerSleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // Safety says what a second try may do after a failure that leaves open whether the first arrived.
