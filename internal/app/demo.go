@@ -16,6 +16,7 @@ import (
 
 	"github.com/proctor-ci/proctor"
 	"github.com/proctor-ci/proctor/internal/agent/agenttest"
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/demo"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
@@ -256,7 +257,7 @@ func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Rec
 
 // watch tells the job's events as they are written.
 func (s *stage) watch(ctx context.Context, jobs string) {
-	wait := func(c context.Context) error { return sleep(c, 40*time.Millisecond) }
+	wait := func(c context.Context) error { return clock.Sleep(c, 40*time.Millisecond) }
 	for {
 		found, _ := filepath.Glob(filepath.Join(jobs, "*", "*", "proctor", evidence.EventsFile))
 		if len(found) == 0 {

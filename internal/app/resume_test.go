@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 )
@@ -27,7 +28,7 @@ func TestACancelledRunIsKeptAndResumed(t *testing.T) {
 	w.runner.After = func(d time.Duration) <-chan time.Time {
 		c := make(chan time.Time, 1)
 		go func() {
-			if sleep(t.Context(), d) == nil {
+			if clock.Sleep(t.Context(), d) == nil {
 				if d == 7500*time.Millisecond {
 					terminated <- struct{}{}
 				}
@@ -134,7 +135,7 @@ func (w *world) killUntilDone(random *rand.Rand, length time.Duration, most int)
 		w.t.Logf("killed after %s ms:\n%s", env[dieVariable], j.run.Log)
 		for alive := []string{""}; len(alive) > 0; alive = processesIn(filepath.Dir(j.Workspace)) {
 			// They end by themselves, as soon as their supervisor or the forge's answer finds the harness gone.
-			if err := sleep(w.t.Context(), 20*time.Millisecond); err != nil {
+			if err := clock.Sleep(w.t.Context(), 20*time.Millisecond); err != nil {
 				w.t.Fatalf("INV-23 the killed harness left %s", alive)
 			}
 		}

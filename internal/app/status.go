@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/publish"
 )
@@ -48,7 +49,7 @@ func (k *statusKeeper) start(c *publish.Status) {
 			p := k.seen()
 			// What cannot be shown now is shown at the next turn; the final word tells a lasting failure.
 			_ = c.Show(ctx, p)
-			if sleep(ctx, time.Second) != nil {
+			if clock.Sleep(ctx, time.Second) != nil {
 				return
 			}
 		}

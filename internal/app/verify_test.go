@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 )
@@ -78,7 +79,7 @@ func (d *desk) runContext(ctx context.Context, args ...string) answered {
 	var out, errs bytes.Buffer
 	code := CLI(ctx, Env{
 		Args: args, Getenv: func(n string) string { return d.env[n] }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Now: time.Now, Random: rand.Reader, Sleep: sleep, Exe: exe, Dir: d.dir,
+		Now: time.Now, Random: rand.Reader, Sleep: clock.Sleep, Exe: exe, Dir: d.dir,
 	})
 	return answered{code, out.String(), errs.String()}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/proctor-ci/proctor"
 	"github.com/proctor-ci/proctor/internal/agent"
 	"github.com/proctor-ci/proctor/internal/agent/agenttest"
+	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/forge/github"
@@ -246,7 +247,7 @@ func (w *world) serveWebhook() {
 		GitHubSecrets: []string{hookSecret}, Store: webhook.NewMemory(time.Now), Now: time.Now,
 		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()},
 		Connect: func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
-			return github.New(github.Config{BaseURL: w.hub.APIURL(), ServerURL: w.hub.URL(), Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, Now: time.Now, Sleep: sleep})
+			return github.New(github.Config{BaseURL: w.hub.APIURL(), ServerURL: w.hub.URL(), Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, Now: time.Now, Sleep: clock.Sleep})
 		},
 	})
 	if err != nil {

@@ -114,7 +114,7 @@ func (p *page) ending(r Record) {
 	}
 }
 
-// prose is mdText in which addresses on the forge's own host can be clicked, because some next steps
+// prose is inert.Text in which addresses on the forge's own host can be clicked, because some next steps
 // are a click. Addresses of issues stay words: beside a closing word they would close.
 func (r Record) prose(s string) string {
 	words := strings.Split(inert.Visible(s, 2*maxDetail), " ")

@@ -174,7 +174,7 @@ func TestViewsKeepOrdinaryText(t *testing.T) {
 		"50% of 3 + 4 = 5":            "50% of 3 + 4 = 5",
 	} {
 		if got := inert.Text(in, 100); got != want {
-			t.Errorf("mdText(%q) = %q, want %q", in, got, want)
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{
@@ -185,7 +185,7 @@ func TestViewsKeepOrdinaryText(t *testing.T) {
 		"":                   "–",
 	} {
 		if got := inert.Code(in, 100); got != want {
-			t.Errorf("mdCode(%q) = %q, want %q", in, got, want)
+			t.Errorf("Code(%q) = %q, want %q", in, got, want)
 		}
 	}
 	if got := inert.Text(strings.Repeat("x", 30), 10); got != "xxxxxxxxxx… (20 characters more)" {
