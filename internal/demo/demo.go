@@ -95,15 +95,15 @@ func Model() agenttest.Script {
 		),
 		agenttest.Turns(
 			agenttest.Turn{Text: "The held-out tests fail, so adding a half is not enough: 0.35 has no exact binary form.", Tools: []agenttest.Tool{agenttest.Read("bin/total")}},
-			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Write("bin/total", exact())}},
+			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Write("bin/total", Fixed())}},
 			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Bash("sh tests/run.sh")}},
 			agenttest.Turn{Text: "Totals are counted in whole cents now."},
 		),
 	)
 }
 
-// exact is the second attempt's file, the same that the scripted agent writes.
-func exact() string {
+// Fixed is the second attempt's file, the same that the scripted agent writes.
+func Fixed() string {
 	return `#!/bin/sh
 # total [-d PERCENT] < ITEMS
 #
