@@ -12,6 +12,7 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/policy"
 	"github.com/proctor-ci/proctor/internal/publish"
@@ -27,6 +28,9 @@ type checkpoint struct {
 
 	Published string `json:"published,omitempty"` // the run whose draft is open
 	Asked     string `json:"asked,omitempty"`     // the request that the last of the runs was made for
+
+	Reviews judge.Ledger    `json:"reviews"`        // the judge's verdict on each tree
+	Said    []judge.Verdict `json:"said,omitempty"` // all verdicts, oldest first: the next one is told
 
 	expect git.ID // of the next save
 }
@@ -121,6 +125,7 @@ func (s *session) begun() loop.State {
 	if why != "" {
 		s.note(why)
 	}
+	s.saved.forget()
 	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})
 	st.IssueBefore = s.saved.State.IssueBefore.Add(s.saved.State.Spent)
 	return st

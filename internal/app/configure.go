@@ -116,7 +116,6 @@ func notYet(c config.Config) (missing, notes []string) {
 		{"workspace.lfs", c.Workspace.LFS},
 		{"gates.acceptance.feedback: count", c.Gates.Acceptance.Feedback == "count"},
 		{"prove.tests_fail_first: require", c.Prove.TestsFailFirst == "require"},
-		{"review.command", len(c.Review.Command.Argv) > 0},
 		{"sandbox.egress", len(c.Sandbox.Egress) > 0},
 		{"publish.signing: required", c.Publish.Signing == "required"},
 		{"fix.on_check_failure", c.Fix.OnCheckFailure},

@@ -13,7 +13,6 @@ import (
 	"github.com/proctor-ci/proctor/internal/gate"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/guard"
-	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/sandbox"
@@ -304,57 +303,13 @@ func files(paths []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// Review asks the judge about the whole diff over base.
-func (s *session) Review(ctx context.Context, candidate loop.Commit) (loop.ReviewSeen, error) {
-	n := s.now()
-	s.meter.SetTick(n, "review")
-	diff, err := judge.Diff(ctx, s.snap.Changes, s.store)
-	if err != nil {
-		return loop.ReviewSeen{}, fmt.Errorf("render the change for the reviewer: %w", err)
-	}
-	rubric, err := s.rubric(ctx)
-	if err != nil {
-		return loop.ReviewSeen{}, err
-	}
-	defer s.bookCalls(ctx)
-	v, err := s.judge.Review(ctx, judge.Input{Goal: s.goal.title + "\n\n" + s.goal.body, Rubric: rubric, BaseTree: s.rec.Base.Tree, Tree: candidate.Tree, Files: diff, Previous: s.reviews})
-	if err != nil {
-		return loop.ReviewSeen{Detail: prompt.Inline(err.Error(), 300)}, nil
-	}
-	s.reviews = append(s.reviews, v)
-	kept := &evidence.Review{Approved: v.Approved, Model: v.Model}
-	seen := loop.ReviewSeen{Approved: v.Approved, Rejected: !v.Approved}
-	for _, f := range v.Findings {
-		level := "advice"
-		if f.Category.Blocking() {
-			level = "block"
-		}
-		kept.Findings = append(kept.Findings, evidence.Finding{Rule: string(f.Category), Level: level, Path: prompt.Inline(f.Path, 300), Line: f.Line, Detail: prompt.Inline(f.Detail, 500)})
-		seen.Feedback += fmt.Sprintf("%s %s:%d %s\n", f.Category, prompt.Inline(f.Path, 200), f.Line, prompt.Inline(f.Detail, 500))
-		seen.Fingerprint += string(f.Category) + " " + f.Path + "\n"
-	}
-	s.tick(n).Review = kept
-	s.emit(evidence.ReviewEvent, n, slog.Bool(evidence.KeyApproved, v.Approved), slog.Bool(evidence.KeyCached, false), slog.Int(evidence.KeyFindings, len(v.Findings)), slog.String(evidence.KeyModel, v.Model))
-	return seen, nil
-}
-
-func (s *session) rubric(ctx context.Context) (string, error) {
-	var b strings.Builder
-	for _, path := range s.cfg.Review.Criteria {
-		text, err := s.store.ReadFile(ctx, s.store.Base(), path, maxRead)
-		if err != nil {
-			return "", usage(fmt.Errorf("review.criteria: read %s of the base commit: %w", path, err))
-		}
-		b.Write(text)
-		b.WriteByte('\n')
-	}
-	return b.String(), nil
-}
-
 // Prove runs every gate in a pristine checkout of exactly the commit that will be pushed.
 func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofSeen, error) {
 	n := s.now()
 	if err := s.recollect(ctx, n, candidate); err != nil {
+		return loop.ProofSeen{}, err
+	}
+	if err := s.recallReview(ctx, n); err != nil {
 		return loop.ProofSeen{}, err
 	}
 	id := git.ID(candidate.ID)

@@ -41,6 +41,9 @@ func (s *session) Keep(ctx context.Context, st loop.State) error {
 		return fmt.Errorf("a proof could not be removed, so its sealed files could be read: %w", s.unwiped)
 	}
 	if st.End == nil && len(s.rec.Ticks) > 0 {
+		if err := s.recallJudged(ctx, st.Tick); err != nil {
+			return err
+		}
 		s.closeTick(st)
 		s.tellPlan(st)
 	}

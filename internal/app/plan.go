@@ -10,7 +10,6 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/git"
-	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/prompt"
 )
@@ -203,18 +202,22 @@ func (s *session) ReviewItem(ctx context.Context, item loop.Item, from, candidat
 		}
 		base = from.Tree
 	}
-	v, err := s.ask(ctx, changes, base, candidate, itemGoal(item, s.goal))
+	in, err := s.question(ctx, candidate.Tree)
 	if err != nil {
-		return loop.ReviewSeen{Detail: prompt.Inline(err.Error(), 300)}, nil
+		return loop.ReviewSeen{}, err
+	}
+	in.Goal, in.BaseTree, in.Previous = itemGoal(item, s.goal), base, nil
+	v, err := s.ask(ctx, in, changes)
+	if err != nil {
+		return unheard(err), nil
 	}
 	status := "rejected"
 	if v.Approved {
 		status = "approved"
 	}
-	seen, kept := seenReview(v)
-	tick.Share = kept
+	tick.Share = reviewOf(v, false)
 	s.emit(evidence.PlanProgress, n, slog.Int(evidence.KeyNumber, tick.Item), slog.String(evidence.KeyStatus, status))
-	return seen, nil
+	return seenReview(v), nil
 }
 
 // itemGoal is what the reviewer is asked about one item. The whole stands behind it, since an item is seldom
@@ -222,36 +225,4 @@ func (s *session) ReviewItem(ctx context.Context, item loop.Item, from, candidat
 func itemGoal(item loop.Item, g goal) string {
 	return "Judge one item of a plan, and nothing else of the plan: is this item done, whole, by the change (or, when the change is the whole one, within it)?\n\nThe item:\n" +
 		item.Text + "\n\nThe issue that the plan belongs to, for understanding only; its other items are done in other turns:\n" + g.title + "\n\n" + g.body
-}
-
-// ask puts one question to the reviewer.
-func (s *session) ask(ctx context.Context, changes []git.Change, baseTree string, candidate loop.Commit, goal string) (judge.Verdict, error) {
-	s.meter.SetTick(s.now(), "review")
-	defer s.bookCalls(ctx)
-	diff, err := judge.Diff(ctx, changes, s.store)
-	if err != nil {
-		return judge.Verdict{}, fmt.Errorf("render the change for the reviewer: %w", err)
-	}
-	rubric, err := s.rubric(ctx)
-	if err != nil {
-		return judge.Verdict{}, err
-	}
-	return s.judge.Review(ctx, judge.Input{Goal: goal, Rubric: rubric, BaseTree: baseTree, Tree: candidate.Tree, Files: diff})
-}
-
-// seenReview is a verdict for the loop and for the record.
-func seenReview(v judge.Verdict) (loop.ReviewSeen, *evidence.Review) {
-	kept := &evidence.Review{Approved: v.Approved, Model: v.Model}
-	seen := loop.ReviewSeen{Approved: v.Approved, Rejected: !v.Approved}
-	for _, f := range v.Findings {
-		level := "advice"
-		if f.Category.Blocking() {
-			level = "block"
-		}
-		path, detail := prompt.Inline(f.Path, 300), prompt.Inline(f.Detail, 500)
-		kept.Findings = append(kept.Findings, evidence.Finding{Rule: string(f.Category), Level: level, Path: path, Line: f.Line, Detail: detail})
-		seen.Feedback += fmt.Sprintf("%s %s:%d %s\n", f.Category, path, f.Line, detail)
-		seen.Fingerprint += string(f.Category) + " " + f.Path + "\n"
-	}
-	return seen, kept
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/proctor-ci/proctor/internal/agent"
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -16,7 +14,6 @@ import (
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/guard"
 	"github.com/proctor-ci/proctor/internal/guard/secrets"
-	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/meter"
 	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/policy"
@@ -87,7 +84,7 @@ func (s *session) ceiling(earlier money.USD) (limit money.USD, name string) {
 // openMeter starts the proxy that holds the model key, where a model is used at all.
 func (s *session) openMeter(ctx context.Context) error {
 	if s.req.key.Value == "" {
-		if (needsModel(s.cfg.Agent.Name) || s.cfg.Review.Enabled) && !s.req.dryRun {
+		if (needsModel(s.cfg.Agent.Name) || s.judgesByModel()) && !s.req.dryRun {
 			return usage(fmt.Errorf("agent %q or the reviewer needs a model and there is no key. Next: set the input anthropic-api-key or claude-code-oauth-token from a secret (on your own machine: export ANTHROPIC_API_KEY), or set review.enabled to false where only the reviewer needs it", s.cfg.Agent.Name))
 		}
 		return nil
@@ -142,14 +139,7 @@ func (s *session) chooseAgent(ctx context.Context) error {
 			return usage(fmt.Errorf("agent.model: %w", err))
 		}
 	}
-	if s.cfg.Review.Enabled && !s.req.dryRun {
-		if err := s.priced(s.cfg.Review.Model); err != nil {
-			return usage(fmt.Errorf("review.model: %w", err))
-		}
-		at := s.meter.Endpoint()
-		s.judge = &judge.Judge{Model: judge.Anthropic{Client: &http.Client{Timeout: reviewTimeout}, BaseURL: at.BaseURL, Nonce: at.Nonce, Model: s.cfg.Review.Model}, Rand: s.env.Random}
-	}
-	return nil
+	return s.chooseReviewer()
 }
 
 // priced says whether the meter would let calls to a model through.
@@ -159,9 +149,6 @@ func (s *session) priced(model string) error {
 	}
 	return s.meter.Check(model)
 }
-
-// reviewTimeout bounds one question to the reviewer.
-const reviewTimeout = 5 * time.Minute
 
 // needsModel says which agents speak to a model API through the meter.
 func needsModel(name string) bool { return name == "claude-code" }

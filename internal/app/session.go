@@ -74,7 +74,6 @@ type session struct {
 
 	snap    git.Snapshot
 	verdict guard.Verdict
-	reviews []judge.Verdict
 	before  money.USD // what the issue had cost before this process
 	unwiped error     // a proof that could not be removed
 }

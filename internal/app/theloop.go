@@ -24,7 +24,10 @@ func (s *session) begun0() loop.State {
 
 // loop runs the governed loop and puts its end into the record. A dry run stops in front of the first call.
 func (s *session) loop(ctx context.Context) error {
-	st, err := s.planned(ctx, s.begun())
+	st, err := s.recallVerdicts(ctx, s.begun())
+	if err == nil {
+		st, err = s.planned(ctx, st)
+	}
 	if err != nil {
 		return err
 	}

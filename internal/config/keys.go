@@ -156,7 +156,7 @@ func gateKeys() []key {
 		},
 		{
 			path: "review.command", example: "./scripts/review", field: func(c *Config) any { return &c.Review.Command },
-			doc: "A program that judges instead of the built-in judge. Empty: the built-in one.",
+			doc: "A program that judges instead of the built-in judge. It reads one JSON object on stdin (`user` holds the issue, the criteria and the diff; `nonce` has to come back; `schema` is the shape of the answer), prints a verdict and exits 0: anything else is no verdict. It runs confined like a gate, without a key, in a checkout of the base commit. Empty: the built-in judge.",
 		},
 	}
 }

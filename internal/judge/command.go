@@ -19,7 +19,12 @@ type Command struct {
 }
 
 // Name is the program's.
-func (c Command) Name() string { return "command: " + strings.Join(c.Argv, " ") }
+func (c Command) Name() string {
+	if len(c.Argv) == 3 && c.Argv[0] == "sh" && c.Argv[1] == "-c" {
+		return "command: " + c.Argv[2]
+	}
+	return "command: " + strings.Join(c.Argv, " ")
+}
 
 // Complete runs the program once. Only exit code 0 with a verdict on stdout counts; a program says no by
 // printing a rejection, not by failing.

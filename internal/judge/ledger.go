@@ -41,6 +41,17 @@ func (l *Ledger) Find(in Input) (Verdict, bool) {
 	return e.Verdict, true
 }
 
+// On gives every tree's verdict on the question of in, approved or not.
+func (l *Ledger) On(in Input) map[string]bool {
+	out := map[string]bool{}
+	for tree, e := range l.entries {
+		if e.Subject == in.Subject() {
+			out[tree] = e.Verdict.Approved
+		}
+	}
+	return out
+}
+
 // Keep records a verdict. An approval never replaces a rejection of the same tree on the same question: that
 // is ErrRejected, and the rejection stands.
 func (l *Ledger) Keep(in Input, r Verdict) error {

@@ -89,3 +89,22 @@ func TestALedgerTrustsNothingThatIsTornOrOld(t *testing.T) {
 		t.Errorf("empty: %s, %v", raw, err)
 	}
 }
+
+func TestVerdictsAreGivenPerQuestion(t *testing.T) {
+	t.Parallel()
+	one, other := Input{BaseTree: "b", Goal: "g", Tree: "t1"}, Input{BaseTree: "b", Goal: "another goal", Tree: "t2"}
+	var l Ledger
+	for in, approved := range map[*Input]bool{&one: false, &other: true} {
+		if err := l.Keep(*in, Verdict{Approved: approved}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.Tree = ""
+	if got := l.On(one); len(got) != 1 || got["t1"] {
+		t.Errorf("on the first question: %v", got)
+	}
+	other.Rubric = "a rubric"
+	if got := l.On(other); len(got) != 0 {
+		t.Errorf("INV-10 another rubric is another question: %v", got)
+	}
+}

@@ -228,6 +228,7 @@ func TestARunEndsUnderTheRightTerminal(t *testing.T) {
 		{name: "INV-28 a rejected tree is not judged again", ticks: []tickScript{{tree: "a", review: ReviewSeen{Rejected: true, Fingerprint: "x"}}}, want: NoProgress, after: 4},
 		{name: "rejections in a row", ticks: distinct(9, func(i int, s *tickScript) { s.review = ReviewSeen{Rejected: true, Fingerprint: fmt.Sprint(i)} }), want: ReviewStall, after: 4},
 		{name: "INV-29 no verdict is unavailable, not a rejection", ticks: []tickScript{{tree: "a", review: ReviewSeen{Detail: "garbage"}}}, want: JudgeUnavailable, after: 1},
+		{name: "INV-29 a question that the budget cannot hold is the budget's end, not a rejection", ticks: []tickScript{{tree: "a", review: ReviewSeen{OverBudget: true, Detail: "402"}}}, want: StoppedBudget, after: 1},
 		{name: "a guard that says nothing halts", ticks: []tickScript{{tree: "a", guard: GuardSeen{Level: "unheard-of"}}}, want: SafetyHalt, after: 1},
 		{name: "time is over in tick 1", ticks: distinct(9, func(_ int, s *tickScript) { s.takes = time.Hour }), want: StoppedTime, after: 1},
 		{name: "a gate that cannot run", ticks: []tickScript{{tree: "a", iteration: GateSeen{Status: GateWasted}}}, want: GateBroken, after: 1},

@@ -99,6 +99,7 @@ type GuardSeen struct {
 type ReviewSeen struct {
 	Approved    bool
 	Rejected    bool
+	OverBudget  bool // there was none because asking would have passed the ceiling
 	Fingerprint string
 	Detail      string
 	Feedback    string

@@ -86,6 +86,9 @@ func (s State) afterItem(l Limits, o Observation) (State, Action) {
 		s.Shares[s.share(item)] = true
 		s.Rejections = 0
 		return s.passItem(l, o, item)
+	case r.OverBudget:
+		s.holdReview(l)
+		return s.endTick(l, o)
 	case s.Spent >= l.MaxCost || s.outOfTime(l, o):
 		return s.endTick(l, o)
 	}

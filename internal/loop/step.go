@@ -184,6 +184,9 @@ func (s State) afterReview(l Limits, o Observation) (State, Action) {
 	case r.Approved:
 		s.Verdicts[s.Current.Tree] = true
 		s.Rejections = 0
+	case r.OverBudget:
+		s.holdReview(l)
+		return s.endTick(l, o)
 	case s.Spent >= l.MaxCost || s.outOfTime(l, o):
 		return s.endTick(l, o)
 	default:

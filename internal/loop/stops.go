@@ -23,6 +23,11 @@ func (s *State) holdSpent(l Limits) {
 	}
 }
 
+// holdReview is for a question to the reviewer that what is left could not pay.
+func (s *State) holdReview(l Limits) {
+	s.hold(StoppedBudget, fmt.Sprintf("%s of %s is spent (%s), and the reviewer's answer could cost more than what is left", s.Spent, l.MaxCost, l.CostCeiling), "the work is kept: raise the ceiling or add to it with /proctor budget, then label again to resume")
+}
+
 func (s *State) holdTime(l Limits, o Observation) {
 	if s.outOfTime(l, o) {
 		s.hold(StoppedTime, fmt.Sprintf("%s of %s are over, and %s are kept back for publishing", o.Elapsed.Round(time.Second), l.MaxDuration, l.Reserve), "the work is kept: label again to resume, or raise stops.max_duration")
