@@ -78,17 +78,27 @@ func (c *session) carry(ports []uint16) error {
 	return nil
 }
 
+// atOnce is how many connections a door lets through at a time: the harness has files to lose. More
+// wait in line.
+const atOnce = 256
+
 func (c *session) serve(l net.Listener, port uint16) {
+	places := make(chan struct{}, atOnce)
 	for {
+		places <- struct{}{}
 		inner, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
+			<-places
 			time.Sleep(time.Millisecond) // out of files, most likely: the connection waits in line
 			continue
 		}
-		c.carriers.Go(func() { c.join(inner.(*net.TCPConn), port) })
+		c.carriers.Go(func() {
+			defer func() { <-places }()
+			c.join(inner.(*net.TCPConn), port)
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -67,6 +68,9 @@ func attempts() map[string]func([]string) error {
 		"keyctl":   func([]string) error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err },
 		"uring":    func([]string) error { return ring() },
 		"shm":      func([]string) error { return sharedMemory() },
+		"leave":    func(a []string) error { return leaveWord(number(a[0])) },
+		"find":     func(a []string) error { return findWord(number(a[0])) },
+		"crowd":    func(a []string) error { return crowd(a[0], number(a[1])) },
 		"mq":       func([]string) error { return queue() },
 		"uffd":     func([]string) error { return call(unix.SYS_USERFAULTFD, 0) },
 		"netlink":  func(a []string) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, number(a[0])) },
@@ -240,6 +244,37 @@ func sharedMemory() error {
 		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
 	}
 	return err
+}
+
+// leaveWord makes a segment that the next process of the user may find by its key.
+func leaveWord(key int) error {
+	_, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|0o666)
+	return err
+}
+
+func findWord(key int) error {
+	id, err := unix.SysvShmGet(key, 4096, 0)
+	if err == nil {
+		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	}
+	return err
+}
+
+// crowd opens many connections at once and wants an answer on each.
+func crowd(addr string, n int) error {
+	var all sync.WaitGroup
+	errs := make(chan error, n)
+	for range n {
+		all.Go(func() { errs <- dial("tcp4", addr) })
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func queue() error {

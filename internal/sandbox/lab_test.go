@@ -28,7 +28,7 @@ type lab struct {
 	box                            *sandbox.Box
 }
 
-func newLab(t *testing.T, c sandbox.Config) lab {
+func newLab(t testing.TB, c sandbox.Config) lab {
 	t.Helper()
 	root := t.TempDir()
 	l := lab{root: root, work: root + "/work", home: root + "/home", tmp: root + "/tmp", harness: root + "/harness"}
@@ -54,7 +54,7 @@ func newLab(t *testing.T, c sandbox.Config) lab {
 	return l
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (t *tree) loop(orders <-chan order, exits <-chan unix.WaitStatus, gone <-ch
 			select {
 			case <-gone: // the usual case: it left nothing behind
 				return nil
-			case <-time.After(time.Millisecond):
+			case <-time.After(parting(grace != nil)):
 				kill()
 			}
 		case <-look.C:
@@ -105,6 +105,15 @@ func (t *tree) loop(orders <-chan order, exits <-chan unix.WaitStatus, gone <-ch
 			return nil
 		}
 	}
+}
+
+// parting is how long others may take to end after the program. Where the whole group was asked to end
+// they are about to, on a busy machine a little later, and have not outlived anything.
+func parting(asked bool) time.Duration {
+	if asked {
+		return 50 * time.Millisecond
+	}
+	return time.Millisecond
 }
 
 // settle takes the program's status when the tree's end was seen first.

@@ -17,6 +17,7 @@ type watcher struct {
 	root     int
 	since    time.Time        // files changed before are not the tree's
 	used     map[uint64]int64 // bytes in use per file system when it started
+	memory   map[uint64]bool  // file systems that are the tree's alone
 	lastCost time.Duration
 	nextWalk time.Time
 }
@@ -29,13 +30,18 @@ const (
 )
 
 func newWatcher(s spec) *watcher {
-	w := &watcher{spec: s, root: os.Getpid(), used: map[uint64]int64{}}
+	w := &watcher{spec: s, root: os.Getpid(), used: map[uint64]int64{}, memory: map[uint64]bool{}}
 	// Time stamps of files are as coarse as a timer tick.
 	w.since = time.Now().Add(-20 * time.Millisecond)
 	w.nextWalk = w.since.Add(fullWalks)
 	for _, dir := range s.ReadWrite {
 		if dev, used, ok := usage(dir); ok {
 			w.used[dev] = used
+		}
+	}
+	for _, dir := range s.private.places {
+		if dev, _, ok := usage(dir); ok {
+			w.memory[dev] = true
 		}
 	}
 	return w
@@ -64,7 +70,7 @@ func (w *watcher) look() string {
 // delete, so a walk decides, and one is made from time to time whatever they say.
 func (w *watcher) diskMayBeOver() bool {
 	now := time.Now()
-	if now.After(w.nextWalk) {
+	if now.After(w.nextWalk) || w.inMemory() > w.spec.Limits.DiskBytes {
 		return true
 	}
 	for _, dir := range w.spec.ReadWrite {
@@ -73,6 +79,17 @@ func (w *watcher) diskMayBeOver() bool {
 		}
 	}
 	return false
+}
+
+// inMemory is what the private places hold, deleted files among them. They began empty and nobody else
+// writes there.
+func (w *watcher) inMemory() (sum int64) {
+	for _, dir := range w.spec.private.places {
+		if _, used, ok := usage(dir); ok {
+			sum += used
+		}
+	}
+	return sum
 }
 
 func usage(dir string) (dev uint64, used int64, ok bool) {
@@ -88,7 +105,7 @@ func usage(dir string) (dev uint64, used int64, ok bool) {
 // still holds open among them. A change time cannot be set back by who is not root.
 func (w *watcher) written(tree []proc) int64 {
 	begin := time.Now()
-	var sum int64
+	sum := w.inMemory()
 	count := func(st *syscall.Stat_t) {
 		if time.Unix(st.Ctim.Unix()).After(w.since) {
 			sum += st.Blocks * blockOfStat
@@ -108,14 +125,15 @@ func (w *watcher) written(tree []proc) int64 {
 		})
 	}
 	if sum <= w.spec.Limits.DiskBytes {
-		sum += deletedOpen(tree)
+		sum += deletedOpen(tree, w.memory)
 	}
 	w.nextWalk = time.Now().Add(max(fullWalks, walkShare*time.Since(begin)))
 	return sum
 }
 
-// deletedOpen sums files without a name that processes of the tree hold open.
-func deletedOpen(tree []proc) int64 {
+// deletedOpen sums files without a name that processes of the tree hold open, but for those on file
+// systems that are counted whole.
+func deletedOpen(tree []proc, counted map[uint64]bool) int64 {
 	type file struct{ dev, ino uint64 }
 	seen := map[file]bool{}
 	var sum int64
@@ -130,7 +148,7 @@ func deletedOpen(tree []proc) int64 {
 			if unix.Stat(dir+"/"+e.Name(), &st) != nil || st.Nlink != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
 				continue
 			}
-			if id := (file{uint64(st.Dev), st.Ino}); !seen[id] {
+			if id := (file{uint64(st.Dev), st.Ino}); !seen[id] && !counted[id.dev] {
 				seen[id] = true
 				sum += st.Blocks * blockOfStat
 			}
