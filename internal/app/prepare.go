@@ -183,7 +183,7 @@ func within(path, dir string) bool {
 }
 
 // makeGuard compiles the patch policy of the base commit.
-func (s *session) makeGuard(context.Context) error {
+func (s *session) makeGuard(ctx context.Context) error {
 	p := s.cfg.Policy
 	var errs []error
 	compile := func(key string, patterns []string, fold bool) guard.Globs {
@@ -208,7 +208,7 @@ func (s *session) makeGuard(context.Context) error {
 		Deny:      compile("policy.deny", p.Deny, true),
 		HighRisk:  compile("policy.high_risk", p.HighRisk, true),
 		MaxFiles:  p.Max.Files, MaxLines: p.Max.Lines, MaxFileBytes: p.Max.FileBytes,
-		Secrets: p.Secrets, TestTampering: p.TestTampering,
+		Secrets: p.Secrets, TestTampering: p.TestTampering, Exam: s.readExam(ctx),
 	}
 	for i, v := range s.req.secrets {
 		rules.Known = append(rules.Known, secrets.Known{Name: fmt.Sprintf("secret %d of this job", i+1), Value: v})

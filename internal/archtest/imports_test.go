@@ -35,6 +35,8 @@ var sideways = map[string][]string{
 	"internal/config":   {"internal/money"},
 	"internal/detect":   {"internal/config"},
 	"internal/prompt":   {"internal/inert", "internal/money"},
+	// The two halves of test tampering: what tests are, and what gates run.
+	"internal/guard/exam": {"internal/guard/tamper"},
 }
 
 type listed struct {

@@ -36,7 +36,7 @@ func policyKeys() []key {
 		},
 		{
 			path: "policy.test_tampering", example: "flag", allowed: []string{"block", "flag", "off"}, field: func(c *Config) any { return &c.Policy.TestTampering },
-			doc: "What deleted or skipped tests, loosened assertions and lowered thresholds do.",
+			doc: "What deleted or skipped tests, loosened assertions, lowered thresholds and changes to what the gates run do: the scripts, `package.json` entries and Makefile rules that their commands reach. Those may grow, by new cases in the form of the old ones, and lose nothing.",
 		},
 		{
 			path: "sandbox.mode", example: "strict", allowed: []string{"auto", "strict", "off"}, field: func(c *Config) any { return &c.Sandbox.Mode },

@@ -50,6 +50,7 @@ type check struct {
 	verdict Verdict
 	onBase  map[digest]bool // credentials that stood in a changed file before: public already
 	tamper  *tamper.Comparison
+	exam    []tamper.Sign
 }
 
 func (c *check) add(fs ...Finding) { c.verdict.Findings = append(c.verdict.Findings, fs...) }
@@ -119,7 +120,9 @@ func (c *check) change(ctx context.Context, ch Change) ([]secrets.Hit, error) {
 	c.verdict.Added += added
 	c.verdict.Removed += removed
 	if c.rules.TestTampering != "off" {
-		c.tamper.Add(tamper.File{Path: ch.Path, Before: before, After: after, Was: isBlob(ch.Old), Is: isBlob(ch.New), BeforeID: string(ch.Old.ID), AfterID: string(ch.New.ID)})
+		f := tamper.File{Path: ch.Path, Before: before, After: after, Was: isBlob(ch.Old), Is: isBlob(ch.New), BeforeID: string(ch.Old.ID), AfterID: string(ch.New.ID)}
+		c.tamper.Add(f)
+		c.exam = append(c.exam, c.rules.Exam.Compare(f)...)
 	}
 	for _, h := range c.scanner.scan(ch, "base "+ch.Old.ID, before) {
 		c.onBase[h.Key()] = true
@@ -197,7 +200,7 @@ func (c *check) passing(ctx context.Context) error {
 
 func (c *check) tampering() []Finding {
 	var out []Finding
-	for _, s := range c.tamper.Signs() {
+	for _, s := range append(c.tamper.Signs(), c.exam...) {
 		level := Block
 		if s.Weak || c.rules.TestTampering == "flag" {
 			level = Flag

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/guard/exam"
 	"github.com/proctor-ci/proctor/internal/guard/secrets"
 )
 
@@ -271,5 +272,37 @@ func TestLinesAreCountedUnlessASideIsBinary(t *testing.T) {
 		if a, r := countLines([]byte(c.before), []byte(c.after)); a != c.added || r != c.removed {
 			t.Errorf("%s: got +%d -%d, want +%d -%d", c.name, a, r, c.added, c.removed)
 		}
+	}
+}
+
+// INV-31: what the gates run counts as tests do, through the guard.
+func TestWhatAGateRunsMayGrowAndNotShrink(t *testing.T) {
+	t.Parallel()
+	const script = "set -e\nsh -n bin/total\nbin/total < tests/in | diff - tests/out\n"
+	base := map[string]string{"tests/run.sh": script}
+	ex := exam.Read([]exam.Gate{{Name: "gates.iteration", Argv: []string{"sh", "tests/run.sh"}}}, func(p string) ([]byte, bool) { return []byte(base[p]), base[p] != "" })
+	for _, c := range []struct {
+		name, after string
+		rules       Rules
+		worst       Level
+	}{
+		{"emptied", "exit 0\n", Rules{Exam: ex}, Block},
+		{"emptied, and the policy says flag", "exit 0\n", Rules{Exam: ex, TestTampering: "flag"}, Flag},
+		{"emptied, and the policy says off", "exit 0\n", Rules{Exam: ex, TestTampering: "off"}, ""},
+		{"grown", script + "bin/total < tests/in2 | diff - tests/out2\n", Rules{Exam: ex}, Flag},
+		{"the control: no gate is known to run it", "set -e\nsh -n bin/total\n", Rules{}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v := newCandidate().changed("tests/run.sh", script, c.after).check(t, c.rules)
+			if v.Worst() != c.worst {
+				t.Errorf("got %q: %v, want %q", v.Worst(), v.Findings, c.worst)
+			}
+		})
+	}
+	swapped := newCandidate()
+	swapped.in.Changes = append(swapped.in.Changes, Change{Path: "tests/run.sh", Old: swapped.entry(git.ModeFile, script), New: swapped.entry(git.ModeSymlink, "../bin/true")})
+	if v := swapped.check(t, Rules{Exam: ex}); v.Worst() != Block {
+		t.Errorf("a script that becomes a link: %v", v.Findings)
 	}
 }

@@ -23,6 +23,17 @@
 //	dependency         flag         shown, raises the risk
 //	high-risk-path     flag         shown, raises the risk
 //
+// What the gates run is theirs to grow and nobody's to shrink (test-tampering too; package exam follows their commands):
+//
+//	a script that a gate starts    every command stays as and where it is; new ones and new rows of a table pass, shown,
+//	                               unless they end the script, hide a failure, or change what the old ones mean
+//	the same, by its name no test  shown only: `sh bin/total --selftest` may be what the issue is about
+//	package.json                   the scripts that npm, yarn, pnpm or bun reach, with their pre- and post-scripts, as they are
+//	Makefile                       the rules that the targets reach, and the variables in them, as they are
+//	files runners load unasked     sitecustomize.py, a module named pytest, .npmrc with a script-shell, node_modules/, …: not new
+//
+// A maintainer whose agents are to change those sets policy.test_tampering to flag, or does it by hand.
+//
 // A Block bars `done` and, as nothing the guard has not passed is pushed, the checkpoint too. With a secret
 // or an oversized file the commit itself must go: were it to become the parent of the next one, it would be
 // pushed with that. [Verdict.Discard] says so.

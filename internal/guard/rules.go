@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/proctor-ci/proctor/internal/guard/exam"
 	"github.com/proctor-ci/proctor/internal/guard/secrets"
 )
 
@@ -34,6 +35,9 @@ type Rules struct {
 
 	Secrets       string // "block" (or empty) or "flag"
 	TestTampering string // "block" (or empty), "flag" or "off"
+
+	// Exam is what the gates of the base commit run; what takes power from it counts as test tampering. nil: nothing known.
+	Exam *exam.Exam
 
 	// Known are values that the harness itself holds; they are found in any of the usual encodings.
 	Known []secrets.Known

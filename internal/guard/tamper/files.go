@@ -24,7 +24,7 @@ func (c *Comparison) wholeFile(f File) {
 	switch {
 	case !f.Was:
 	case !f.Is:
-		if c.testsIn(f) == 0 {
+		if testsIn(f) == 0 {
 			c.gone = append(c.gone, f)
 		}
 	case isSnapshot(f.Path) && f.BeforeID != f.AfterID:
@@ -32,7 +32,7 @@ func (c *Comparison) wholeFile(f File) {
 	}
 }
 
-func (c *Comparison) testsIn(f File) int {
+func testsIn(f File) int {
 	for _, d := range dialects() {
 		if d.speaks(f.Path) && d.collects(f.Path, true) {
 			return len(d.read(f.Path, string(f.Before)).tests)
@@ -52,4 +52,9 @@ func goneSign(f File) Sign {
 		s.Detail, s.Weak = fmt.Sprintf("a file beside tests is gone (%s)", strings.ToLower(path.Ext(f.Path))), true
 	}
 	return s
+}
+
+// KnowsTests says whether a file's tests are recognised one by one.
+func KnowsTests(p string, text []byte) bool {
+	return len(text) <= maxText && testsIn(File{Path: p, Before: text}) > 0
 }

@@ -61,6 +61,11 @@ func (c *Comparison) Add(f File) {
 	for _, d := range dialects() {
 		if d.speaks(f.Path) {
 			c.compareFile(d, f)
+			if f.Is && (isTestPath(f.Path) || isRunnerConfig(f.Path)) {
+				before, _ := d.syntax.mask(string(f.Before))
+				after, _ := d.syntax.mask(string(f.After))
+				c.signs = append(c.signs, compareLeaves(f, before, after)...)
+			}
 			return
 		}
 	}

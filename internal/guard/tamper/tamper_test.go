@@ -544,6 +544,37 @@ func TestWhatMayBeHonestIsShownAndNotHeldAgainstTheChange(t *testing.T) {
 	}
 }
 
+// INV-31: one line that ends the process makes every other test pass.
+func TestATestThatEndsTheProcessIsHeldAgainstTheChange(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, path, before, after string
+		wrong                     bool
+	}{
+		{"python, at import", "tests/test_b.py", "", "import os\nos._exit(0)\n", true},
+		{"python, in conftest", "conftest.py", "", "import atexit, os\natexit.register(lambda: os._exit(0))\n", true},
+		{"python, an exit that is an error", "tests/test_b.py", "", "import sys\ndef test_a():\n    sys.exit(3)\n", false},
+		{"python, in the product", "app/main.py", "", "import sys\nsys.exit(0)\n", false},
+		{"python, in a comment", "tests/test_b.py", "", "# os._exit(0) would be wrong\ndef test_a():\n    assert f()\n", false},
+		{"javascript", "test/b.test.js", "", "process.exit(0)\n", true},
+		{"javascript, at the end", "test/b.test.js", "", "process.on('exit', () => { process.exitCode = 0 })\n", true},
+		{"go, in init", "b_test.go", "", "package p\n\nimport \"os\"\n\nfunc init() { os.Exit(0) }\n", true},
+		{"go, a TestMain that runs nothing", "b_test.go", "", "package p\n\nfunc TestMain(m *testing.M) {\n\tfmt.Println(\"ok\")\n}\n", true},
+		{"go, a TestMain that runs all", "b_test.go", "", "package p\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(m.Run())\n}\n", false},
+		{"go, a TestMain that no longer does", "b_test.go", "package p\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(m.Run())\n}\n", "package p\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(code())\n}\n", true},
+		{"ruby", "spec/b_spec.rb", "", "at_exit { exit! 0 }\n", true},
+		{"rust", "tests/b.rs", "", "#[test]\nfn a() { std::process::exit(0) }\n", true},
+		{"java", "src/test/java/BTest.java", "", "class BTest { static { System.exit(0); } }\n", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := strong(compare(pair{c.path, c.before, c.after})); (len(got) > 0) != c.wrong {
+				t.Errorf("got %+v, want held against it: %v", got, c.wrong)
+			}
+		})
+	}
+}
+
 func TestATestFileThatAnotherPlatformRunsIsOutOfSight(t *testing.T) {
 	t.Parallel()
 	text := "package p\n\nfunc TestA(t *testing.T) {\n\tif f() != 1 {\n\t\tt.Fatal(1)\n\t}\n}\n"

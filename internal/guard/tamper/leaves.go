@@ -1,0 +1,29 @@
+package tamper
+
+import (
+	"regexp"
+	"strings"
+)
+
+// leaves are ways to end the whole test process as if all were well: one such line makes every other test pass.
+var leaves = regexp.MustCompile(`\bos\._exit\(|\bsys\.exit\(\s*(?:0|None|)\s*\)|\bpytest\.exit\(|\bprocess\.(?:exit|reallyExit)\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bos\.Exit\(\s*0\s*\)|\bSystem\.exit\(\s*0\s*\)|\bRuntime\.getRuntime\(\)\.halt|` +
+	`\bstd::process::exit\(\s*0\s*\)|\bexit!|\bKernel\.exit|\bat_exit\b|\batexit\.register|\bprocess\.on\(\s*['"](?:exit|beforeExit)|\bDeno\.exit\(\s*0?\s*\)|\bEnvironment\.Exit\(\s*0\s*\)`)
+
+var (
+	testMain = regexp.MustCompile(`\bfunc\s+TestMain\s*\(`)
+	runsAll  = regexp.MustCompile(`\.Run\(\)`)
+)
+
+// compareLeaves looks at new lines of test code. The product may end a process; a test never has to.
+func compareLeaves(f File, before, after string) []Sign {
+	_, added := lineDiff(before, after)
+	for _, l := range added {
+		if leaves.MatchString(l.text) {
+			return []Sign{{Path: f.Path, Line: l.number, Detail: "the test process is ended before the other tests can fail: " + cut(squeeze(l.text)), Next: "take it out"}}
+		}
+	}
+	if strings.HasSuffix(f.Path, "_test.go") && testMain.MatchString(after) && !runsAll.MatchString(after) && (!testMain.MatchString(before) || runsAll.MatchString(before)) {
+		return []Sign{{Path: f.Path, Detail: "TestMain runs none of the tests", Next: "call m.Run() and exit with its code"}}
+	}
+	return nil
+}
