@@ -44,8 +44,10 @@ e2e-deps: ## install by lock file what the end-to-end tests need: agent CLIs, AP
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
 
 .PHONY: e2e
-e2e: build e2e-deps ## run the end-to-end tests with the real agent CLI and the forges' own API descriptions
-	$(GO) test -tags e2e -count=1 ./...
+e2e: build e2e-deps ## what needs npm: workflows linted, the demo with the real agent CLI, the forges' own API descriptions
+	bin/actionlint .github/workflows/*.yml templates/github/*.yml
+	bin/proctor demo --agent claude-code
+	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./e2e/api
 
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with
