@@ -231,9 +231,12 @@ func (w *world) local(args ...string) (rec evidence.Record, checkout, out string
 	cmd := exec.Command(w.runner.Actions[0].Binary, append(args, "--report", reports)...)
 	cmd.Dir = checkout
 	cmd.Env = []string{
-		partVariable + "=" + partCLI, "PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.t.TempDir(), "USER=" + asker,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.t.TempDir(), "USER=" + asker,
 		"GITHUB_API_URL=" + w.hub.APIURL(), "GITHUB_SERVER_URL=" + w.hub.URL(), "ANTHROPIC_API_KEY=" + w.key,
 		"ANTHROPIC_BASE_URL=" + w.runner.Actions[0].Env["ANTHROPIC_BASE_URL"], "GITHUB_TOKEN=" + w.hub.NewToken(forgetest.Token{Login: asker}),
+	}
+	for k, v := range part(partCLI) {
+		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	text, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {

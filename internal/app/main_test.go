@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
 // Variables by which a test tells a process of this binary which part it plays.
@@ -24,11 +27,18 @@ const (
 	laterVariable = "PROCTOR_TEST_LATER"
 )
 
+// part is the environment of a process that plays one of the programs. The race detector would wait a second at its exit.
+func part(name string) map[string]string {
+	return map[string]string{partVariable: name, "GORACE": "atexit_sleep_ms=0"}
+}
+
 // The test binary plays five parts: the tests, cmd/action, cmd/proctor, and the two kinds of child that the harness starts from
 // its own binary. So the real programs run as processes of their own, under the race detector too.
 func TestMain(m *testing.M) {
-	exitAtOnce()
-	children()
+	sandbox.Child()
+	if code, ok := agent.ScriptChild(os.Args, os.Stdin, os.Stdout); ok {
+		syscall.Exit(code) // os.Exit waits a second under the race detector
+	}
 	switch os.Getenv(partVariable) {
 	case partCLI:
 		Main(CLI)
@@ -52,17 +62,5 @@ func prepareAction() {
 	}
 	if ms, err := strconv.Atoi(os.Getenv(dieVariable)); err == nil {
 		time.AfterFunc(time.Duration(ms)*time.Millisecond, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
-	}
-}
-
-// exitAtOnce starts the process again without the second that the race detector waits at every exit: a run starts a
-// dozen processes of this binary.
-func exitAtOnce() {
-	const variable = "GORACE"
-	if !raceDetector || os.Getenv(variable) != "" {
-		return
-	}
-	if err := syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), variable+"=atexit_sleep_ms=0")); err != nil {
-		panic(err)
 	}
 }

@@ -321,7 +321,7 @@ func (w *world) execute(ctx context.Context, run forgetest.Run, env map[string]s
 	r := w.runner
 	a := r.Actions[0]
 	environ := filepath.Join(w.t.TempDir(), "environ")
-	a.Env = merged(a.Env, map[string]string{partVariable: partAction, environVariable: environ}, w.env, env)
+	a.Env = merged(a.Env, part(partAction), map[string]string{environVariable: environ}, w.env, env)
 	r.Actions = []forgetest.Action{a}
 	res, err := r.Run(ctx, run)
 	if err != nil {
