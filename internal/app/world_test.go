@@ -48,6 +48,8 @@ type setting struct {
 	byLabel  bool   // the workflow's own trigger starts runs, and there is no webhook
 	mark     string // what the sealed file holds, where a test looks for it among others
 	leaks    bool   // a control in which the sealed text may be seen
+
+	enterprise bool // the API lies below /api/v3
 }
 
 // world is a GitHub, a model, a webhook and a runner on loopback, with one issue.
@@ -207,7 +209,7 @@ func again(t *testing.T, s setting) *world {
 	for path, content := range repository(s) {
 		tree[path] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(content, dirMark, w.dir)), Mode: 0o644}
 	}
-	hub, err := forgetest.NewGitHub(forgetest.Options{Dir: filepath.Join(w.dir, "forge"), Files: tree, WorkflowTriggers: s.byLabel})
+	hub, err := forgetest.NewGitHub(forgetest.Options{Dir: filepath.Join(w.dir, "forge"), Files: tree, WorkflowTriggers: s.byLabel, Enterprise: s.enterprise})
 	if err != nil {
 		t.Fatal(err)
 	}
