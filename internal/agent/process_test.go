@@ -277,3 +277,40 @@ func TestEventsAreShortPrintableAndInOrder(t *testing.T) {
 		t.Errorf("%s", kinds)
 	}
 }
+
+// TestACLIInAPrivateHomeIsNamedBeforeTheStart: root finds it, the agent's own user would not.
+func TestACLIInAPrivateHomeIsNamedBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, sandbox.Auto)
+	if _, other := l.box.User(); !other {
+		t.Skip("needs root, to give the agent a user of its own: sudo -E go test ./internal/agent/")
+	}
+	home := t.TempDir()
+	if err := os.WriteFile(home+"/claude", []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(home, 4321, 4321); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Runner: l.box, Path: []string{home}}, {Runner: l.box, Program: home + "/claude"}} {
+		a, err := New("claude-code", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Check(context.Background()); err == nil || !strings.Contains(err.Error(), "cannot enter "+home+" (mode 0700)") {
+			t.Errorf("Check: %v", err)
+		}
+		if err := os.Chmod(home, 0o711); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Check(context.Background()); err != nil {
+			t.Errorf("positive control: passable, and Check says %v", err)
+		}
+		if err := os.Chmod(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,15 +13,34 @@ import (
 // of that name in the places where the agent's process itself would look.
 func (o Options) find(name string) (string, error) {
 	if o.Program != "" {
-		return o.Program, executable(o.Program)
+		return o.Program, errors.Join(executable(o.Program), o.reachable(o.Program))
 	}
+	var closed error
 	dirs := append(append([]string{}, o.Path...), filepath.SplitList(sandbox.SystemPath)...)
 	for _, dir := range dirs {
 		if p := filepath.Join(dir, name); filepath.IsAbs(p) && executable(p) == nil {
-			return p, nil
+			err := o.reachable(p)
+			if err == nil {
+				return p, nil
+			}
+			if closed == nil {
+				closed = err
+			}
 		}
 	}
+	if closed != nil {
+		return "", closed
+	}
 	return "", fmt.Errorf("%s is in no directory of PATH", name)
+}
+
+// reachable asks a runner that knows whether the agent's user could get at the program: root finds a
+// CLI in a home directory that is closed to everybody else.
+func (o Options) reachable(program string) error {
+	if r, ok := o.Runner.(interface{ CanReach(path string) error }); ok {
+		return r.CanReach(program)
+	}
+	return nil
 }
 
 func executable(path string) error {

@@ -168,20 +168,30 @@ func checkPath(env, readWrite []string) error {
 }
 
 // findProgram is where argv[0] is looked up: a bare name in PATH, never in the working directory; a
-// name with a slash is a path, relative to dir.
-func findProgram(name, dir, path string) (string, *failure) {
+// name with a slash is a path, relative to dir. closed says why the process's user could not get there, as a
+// home directory that is its owner's alone; nil: it could.
+func findProgram(name, dir, path string, closed func(string) error) (string, *failure) {
+	check := func(file string) (string, *failure) {
+		found, f := checkProgram(file)
+		if f == nil {
+			if err := closed(found); err != nil {
+				return "", &failure{Kind: "denied", Program: file, Detail: err.Error()}
+			}
+		}
+		return found, f
+	}
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return checkProgram(name)
+		return check(name)
 	}
 	var denied *failure
 	for _, entry := range filepath.SplitList(path) {
 		if !filepath.IsAbs(entry) {
 			continue
 		}
-		found, f := checkProgram(filepath.Join(entry, name))
+		found, f := check(filepath.Join(entry, name))
 		if f == nil {
 			return found, nil
 		}

@@ -83,6 +83,7 @@ func namespaceLines(s spec) []Enforced {
 		{Name: lineProcesses, Active: s.Namespaces.Processes, Detail: "a process namespace and a /proc of its own: no other process is visible, and none outlives the supervisor"},
 		{Name: lineIPC, Active: s.Namespaces.IPC, Detail: "IPC and UTS namespaces of its own: no object outlives the tree"},
 	}
+	const anyone = "start the harness as root, or allow user namespaces"
 	fallback := map[string]string{
 		lineNetwork:   "TCP is held by port numbers alone, so an allowed port is open on every host, and a gate cannot connect to a server that it starts itself",
 		lineTemp:      "/tmp and /dev/shm may not be written at all, so programs that insist on them fail",
@@ -93,7 +94,11 @@ func namespaceLines(s spec) []Enforced {
 		e := &lines[i]
 		e.Optional = true
 		if !e.Active {
-			e.Detail = s.Refused[e.Name] + ": " + fallback[e.Name] + " (start the harness as root, or allow user namespaces)"
+			remedy := anyone
+			if e.Name == lineProcesses {
+				remedy += "; in a container that masks parts of /proc, start that with CAP_SYS_ADMIN"
+			}
+			e.Detail = s.Refused[e.Name] + ": " + fallback[e.Name] + " (" + remedy + ")"
 		}
 	}
 	return lines

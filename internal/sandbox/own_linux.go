@@ -73,13 +73,11 @@ func makePassable(path string, user Identity) error {
 		if permits(st, user, 0o1) {
 			continue
 		}
-		opened := st.Mode&0o077 == 0o010 // by us, for another user
-		private := int(st.Uid) == os.Geteuid() && (st.Mode&0o077 == 0 || opened)
-		if !private || dir == "/root" || strings.Count(dir, "/") == 1 || filepath.Dir(dir) == "/home" {
+		if !ours(dir, st) {
 			return fmt.Errorf("sandbox: user %d, who runs agents and gates, cannot enter %s on the way to %s: put the work directory elsewhere, or chmod o+x %s", user.UID, dir, path, dir)
 		}
 		mode := os.FileMode(st.Mode&0o700 | 0o011)
-		if !opened {
+		if !openedByUs(st) {
 			mode = os.FileMode(st.Mode&0o700 | 0o010)
 			if err := os.Chown(dir, -1, user.GID); err != nil {
 				return fmt.Errorf("sandbox: make %s passable: %w", dir, err)
@@ -91,6 +89,49 @@ func makePassable(path string, user Identity) error {
 	}
 	return nil
 }
+
+// CanReach says whether untrusted processes could execute a program, or enter a directory, as far as
+// file permissions go: nil, or an error that names the directory that keeps them out, which is most
+// often a home directory of mode 0700, and what to do. It starts nothing and changes nothing.
+func (b *Box) CanReach(path string) error {
+	if b.user == nil {
+		return nil
+	}
+	return closedTo(path, *b.user, true)
+}
+
+// closedTo looks at a path as it is called and as it is. willOpen: what Run makes passable is.
+func closedTo(path string, user Identity, willOpen bool) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil //nolint:nilerr // whoever asked finds out what is not there
+	}
+	var st unix.Stat_t
+	for _, way := range []string{path, real} {
+		for dir := filepath.Dir(way); ; dir = filepath.Dir(dir) {
+			if unix.Stat(dir, &st) == nil && !permits(st, user, 0o1) && !(willOpen && ours(dir, st)) {
+				return fmt.Errorf("user %d, who runs agents and gates, cannot enter %s (mode %04o) on the way to %s: install it where every user can get at it, as in /usr/local or /opt, or chmod o+x %s",
+					user.UID, dir, st.Mode&0o7777, path, dir)
+			}
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	if unix.Stat(real, &st) == nil && !permits(st, user, 0o1) && !(willOpen && ours(real, st)) {
+		return fmt.Errorf("user %d, who runs agents and gates, may not execute %s (mode %04o): chmod o+rx it", user.UID, real, st.Mode&0o7777)
+	}
+	return nil
+}
+
+// ours says whether a directory is a private one that makePassable opens.
+func ours(dir string, st unix.Stat_t) bool {
+	private := int(st.Uid) == os.Geteuid() && (st.Mode&0o077 == 0 || openedByUs(st))
+	return st.Mode&unix.S_IFMT == unix.S_IFDIR && private && dir != "/root" && strings.Count(dir, "/") > 1 && filepath.Dir(dir) != "/home"
+}
+
+// openedByUs: for another user.
+func openedByUs(st unix.Stat_t) bool { return st.Mode&0o077 == 0o010 }
 
 // chownTree works by directory descriptors, so that a name that changes meanwhile cannot lead it out.
 func chownTree(dir string, user Identity) error {

@@ -367,3 +367,86 @@ func TestToolDirsNameToolchainsAndNoSecrets(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestAToolchainInAPrivateHomeIsNamed: root finds it there, and the user who is to run it does not.
+func TestAToolchainInAPrivateHomeIsNamed(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	// Not below /tmp, where a private /tmp brings directories of its own.
+	home, err := os.MkdirTemp("/var/tmp", "home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	if err := os.Mkdir(home+"/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, home+"/bin/tool", "#!/bin/sh\necho from home\n")
+	if err := os.Chmod(home+"/bin/tool", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// A person's own: root may enter it, nobody else.
+	if err := os.Chown(home, ordinary, ordinary); err != nil {
+		t.Fatal(err)
+	}
+	for _, pretend := range []sandbox.Capability{{}, weaker} {
+		l := newLab(t, sandbox.Config{Pretend: pretend})
+		for _, name := range []string{home + "/bin/tool", "tool"} {
+			c := l.command(name)
+			c.Env = sandbox.WithPath(c.Env, home+"/bin")
+			c.Policy.ReadOnly = append(c.Policy.ReadOnly, home+"/bin")
+			_, err := l.box.Run(context.Background(), c)
+			if !errors.Is(err, sandbox.ErrProgramDenied) || !strings.Contains(err.Error(), "cannot enter "+home+" (mode 0700)") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := l.box.CanReach(home + "/bin/tool"); err == nil || !strings.Contains(err.Error(), "chmod o+x "+home) {
+				t.Errorf("CanReach: %v", err)
+			}
+		}
+		// The next of that name in PATH is taken, as a shell would.
+		if err := os.Symlink("/bin/echo", l.root+"/tool"); err != nil {
+			t.Fatal(err)
+		}
+		c := l.command("tool", "from elsewhere")
+		c.Env = sandbox.WithPath(c.Env, home+"/bin", l.root)
+		c.Policy.ReadOnly = append(c.Policy.ReadOnly, l.root+"/tool")
+		if pretend == weaker { // the link's own directory is not opened there; programs are found all the same
+			c.Policy.ReadOnly = append(c.Policy.ReadOnly, l.root)
+		}
+		if _, err := l.box.Run(context.Background(), c); err != nil {
+			t.Errorf("a second one: %v", err)
+		}
+	}
+	if err := os.Chmod(home, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t, sandbox.Config{})
+	c := l.command(home + "/bin/tool")
+	c.Policy.ReadOnly = append(c.Policy.ReadOnly, home+"/bin")
+	if _, out := l.run(t, c); out != "from home\n" {
+		t.Errorf("positive control: with the directory passable it printed %q", out)
+	}
+}
+
+func TestASecondUserPassesAPrivateDirectoryToo(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	root := t.TempDir()
+	if err := os.Mkdir(root+"/private", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root+"/private/work", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []int{65534, 65533, 65534} {
+		box, err := sandbox.New(sandbox.Config{User: sandbox.Identity{UID: uid, GID: uid}, Pretend: weaker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := root + "/private/work"
+		l := lab{root: root, work: work, home: work, tmp: work, box: box}
+		if r, out := l.shell(t, "pwd && touch here && ! ls .."); r.ExitCode != 0 {
+			t.Errorf("user %d: exit %d: %s", uid, r.ExitCode, out)
+		}
+	}
+}

@@ -26,6 +26,9 @@ func Scrub(...string) (map[string]string, error) { return nil, errLinuxOnly }
 // Own reports that it cannot.
 func (b *Box) Own(...string) error { return errLinuxOnly }
 
+// CanReach reports that it cannot.
+func (b *Box) CanReach(string) error { return errLinuxOnly }
+
 func adoptOrphans() error { return nil }
 
 func canBecome(Identity) bool { return false }
