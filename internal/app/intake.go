@@ -197,11 +197,3 @@ func (s *session) removed(where string, hidden []prompt.Removal) {
 		s.rec.Removed = append(s.rec.Removed, evidence.Removal{Kind: h.Kind, Count: h.Count, Where: where})
 	}
 }
-
-// command says what a comment or a dispatch asked for; a run by default.
-func (s *session) command() string {
-	if s.trigger.Command == nil {
-		return "run"
-	}
-	return s.trigger.Command.Name
-}

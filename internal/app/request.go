@@ -32,7 +32,6 @@ type request struct {
 	modelAt string   // base URL of the model API
 	secrets []string // for the redactor and the guard
 
-	watch  func(evidence.Event) // told every event
-	speak  func(string)         // one line for people
-	labels bool                 // keep the state labels
+	watch func(evidence.Event) // told every event
+	speak func(string)         // one line for people
 }

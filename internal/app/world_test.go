@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -142,9 +141,6 @@ func gates(more string) string {
 	return "{iteration: sh tests/run.sh, acceptance: {run: sh sealed/check.sh, sealed: [sealed/**], attempts: 2}, timeout: 20s, stability: 1" + more + "}"
 }
 
-// visibleGates has no held-out gate.
-const visibleGates = "{iteration: sh tests/run.sh, timeout: 20s, stability: 1}"
-
 // tick is what the scripted agent does in one tick.
 type tick []agent.Step
 
@@ -166,17 +162,11 @@ func planText(ticks []tick, then string) string {
 func write(path, content string) agent.Step {
 	return agent.Step{Write: &agent.WriteStep{Path: path, Content: content}}
 }
-func sh(line string) agent.Step     { return agent.Step{Run: &line} }
-func say(text string) agent.Step    { return agent.Step{Say: &text} }
-func crash(sig string) agent.Step   { return agent.Step{Crash: &sig} }
-func hang(how string) agent.Step    { return agent.Step{Hang: &how} }
-func remove(path string) agent.Step { return agent.Step{Delete: &path} }
-func symlink(path, target string) agent.Step {
-	return agent.Step{Symlink: &agent.SymlinkStep{Path: path, Target: target}}
-}
-func rename(from, to string) agent.Step {
-	return agent.Step{Rename: &agent.RenameStep{From: from, To: to}}
-}
+func sh(line string) agent.Step       { return agent.Step{Run: &line} }
+func say(text string) agent.Step      { return agent.Step{Say: &text} }
+func crash(sig string) agent.Step     { return agent.Step{Crash: &sig} }
+func hang(how string) agent.Step      { return agent.Step{Hang: &how} }
+func remove(path string) agent.Step   { return agent.Step{Delete: &path} }
 func reply(content string) agent.Step { return write("app/answer.txt", content) }
 
 // spend costs input and five times output micro-dollars: claude-haiku-4-5 is $1 and $5 per million tokens.
@@ -612,25 +602,4 @@ func processesIn(dir string) []string {
 		}
 	}
 	return out
-}
-
-// watcher closes found when text goes by.
-type watcher struct {
-	mu    sync.Mutex
-	text  string
-	seen  bytes.Buffer
-	found chan struct{}
-}
-
-func watch(text string) *watcher { return &watcher{text: text, found: make(chan struct{})} }
-
-func (w *watcher) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := strings.Contains(w.seen.String(), w.text)
-	w.seen.Write(p)
-	if !before && strings.Contains(w.seen.String(), w.text) {
-		close(w.found)
-	}
-	return len(p), nil
 }

@@ -123,18 +123,3 @@ func (d *dir) each(prefix string, fn func(path string, n *node)) {
 		}
 	}
 }
-
-// eachSealed visits the sealed files.
-func (d *dir) eachSealed(prefix string, fn func(path string, n *node)) {
-	if d.sealed == 0 {
-		return
-	}
-	for _, n := range d.nodes {
-		switch {
-		case n.dir != nil:
-			n.dir.eachSealed(prefix+n.name+"/", fn)
-		case n.sealed:
-			fn(prefix+n.name, n)
-		}
-	}
-}

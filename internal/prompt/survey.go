@@ -85,7 +85,7 @@ func footnotes(source []byte, shown map[string]bool, code map[int]bool, l *ledge
 		return
 	}
 	for _, m := range footnoteLine.FindAllSubmatchIndex(source, -1) {
-		if label := string(source[m[2]:m[3]]); !shown[label] && !code[m[0]] {
+		if !shown[string(source[m[2]:m[3]])] && !code[m[0]] {
 			l.add("footnote nobody refers to", string(source[m[0]:m[1]]))
 		}
 	}

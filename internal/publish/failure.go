@@ -126,23 +126,23 @@ func nextOf(err error) string {
 
 // explainPush lets the forge's client say what a refused push means and what to click: git has no
 // error codes for it, and each forge words its refusals in its own way.
-func (p *Publisher) explainPush(branch string, err error) (explained error, next string) {
+func (p *Publisher) explainPush(branch string, err error) (next string, explained error) {
 	var fe *forge.Error
 	if errors.As(err, &fe) {
-		return err, ""
+		return "", err
 	}
 	said := err.Error()
 	var refused *PushError
 	if errors.As(err, &refused) {
 		if said = refused.Output; said == "" {
-			return err, refused.Next
+			return refused.Next, err
 		}
 	}
 	explainer, ok := p.Forge.(forge.PushExplainer)
 	if !ok {
-		return err, "mend what git's message names, then add the label again"
+		return "mend what git's message names, then add the label again", err
 	}
-	return explainer.ExplainPush(branch, said), ""
+	return "", explainer.ExplainPush(branch, said)
 }
 
 // pullAdvice says what to click after the branch was pushed and the pull request was refused. The

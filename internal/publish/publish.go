@@ -83,7 +83,7 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 		if errors.As(err, &moved) {
 			return fail(StepPush, err, moved.next(q.Target.Branch))
 		}
-		err, next := p.explainPush(q.Target.Branch, err)
+		next, err := p.explainPush(q.Target.Branch, err)
 		return fail(StepPush, err, next)
 	}
 	res.Branch, res.Commit = q.Target.Branch, q.Record.Head.ID

@@ -5,7 +5,6 @@ package forgesuite
 import (
 	"context"
 	"io/fs"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -161,6 +160,3 @@ func (w World) branch(t *testing.T, name string) string {
 	files["fix.txt"] = &fstest.MapFile{Data: []byte("fix " + name + "\n")}
 	return got(w.Site.Commit(t.Context(), name, files, "Fix"))(t)
 }
-
-// Discard is a log for clients under test.
-func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

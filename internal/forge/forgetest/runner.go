@@ -69,22 +69,6 @@ const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // ErrCancelled is the cause of a run stopped by its context.
 var ErrCancelled = errors.New("the run was cancelled")
 
-// Serve takes runs one after the other until ctx ends. A run under way is cancelled as the forge does.
-func (r *Runner) Serve(ctx context.Context) error {
-	for {
-		run, err := r.GitHub.NextRun(ctx)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		if _, err := r.Run(ctx, run); err != nil {
-			return err
-		}
-	}
-}
-
 // Run executes one run taken by NextRun. An error means that the runner could not do what the workflow
 // asks; a failing step is a result. Cancelling ctx cancels the run.
 func (r *Runner) Run(ctx context.Context, run Run) (RunResult, error) {

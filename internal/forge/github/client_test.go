@@ -146,6 +146,41 @@ func TestTheCheckBoxOfActionsBindsOnlyAJobsToken(t *testing.T) {
 	}
 }
 
+// What an owner turned off is told with the page where it is turned on; the control is the same call before.
+func TestWhatAnOwnerTurnedOffIsNamed(t *testing.T) {
+	t.Parallel()
+	g, err := forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: forgesuite.Files()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	token := g.NewToken(forgetest.Token{Job: true, Permissions: map[string]string{"issues": "write", "actions": "write"}})
+	c, err := github.New(github.Config{BaseURL: g.APIURL(), ServerURL: g.URL(), Owner: "octo", Repo: "shop", Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := g.OpenIssue("A title", "A body", "octo")
+	for name, x := range map[string]struct {
+		off   forgetest.Setting
+		call  func() error
+		kind  error
+		click string
+	}{
+		"the issues": {forgetest.IssuesDisabled(true), func() error { _, err := c.Issue(t.Context(), issue); return err }, forge.ErrNotFound, "settings → Features"},
+		"the workflow": {forgetest.WorkflowDisabled("proctor.yml"), func() error {
+			return c.Dispatch(t.Context(), "proctor.yml", "main", map[string]string{"issue": "1"})
+		}, forge.ErrForbidden, "actions/workflows/proctor.yml"},
+	} {
+		if err := x.call(); err != nil {
+			t.Errorf("control, %s on: %v", name, err)
+		}
+		g.Set(x.off)
+		if err := x.call(); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.click) {
+			t.Errorf("%s off: %v", name, err)
+		}
+	}
+}
+
 func TestATokenThatExpiresInMidRunIsNamed(t *testing.T) {
 	t.Parallel()
 	clock := forgesuite.NewClock()

@@ -67,7 +67,7 @@ func TestEveryRefusalSaysWhatToClick(t *testing.T) {
 	t.Parallel()
 	var golden strings.Builder
 	for _, r := range refusals() {
-		err, host := provoke(t, r)
+		host, err := provoke(t, r)
 		var fe *forge.Error
 		if !errors.Is(err, r.kind) || !errors.As(err, &fe) {
 			t.Errorf("%s: %v, want kind %v", r.name, err, r.kind)
@@ -96,7 +96,7 @@ func TestEveryRefusalSaysWhatToClick(t *testing.T) {
 	}
 }
 
-func provoke(t *testing.T, r refusal) (err error, host string) {
+func provoke(t *testing.T, r refusal) (host string, err error) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.op == "merge" && req.Method == http.MethodGet {
@@ -129,7 +129,7 @@ func provoke(t *testing.T, r refusal) (err error, host string) {
 	default:
 		t.Fatalf("no operation %q", r.op)
 	}
-	return err, srv.URL
+	return srv.URL, err
 }
 
 func TestARefusedPushSaysWhatToClick(t *testing.T) {
