@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -46,28 +45,6 @@ func TestALabelDispatchesOneRunWithIdsOnly(t *testing.T) {
 }
 
 // The E31 budget: what is sent to the forge stays small however long the issue is.
-func TestADispatchIsSmallWhateverTheIssueSays(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
-	long := strings.Repeat("$(id) ${{ secrets.X }}\n", 3000)
-	r.w.issue = func(n int) forge.Issue {
-		return forge.Issue{Number: n, Title: title(n), Body: long, State: "open", Labels: []string{"proctor"}}
-	}
-	if g := r.deliver("issues", "d", labeled(1, map[string]any{"issue.body": long})); g.Status != "dispatched" {
-		t.Fatalf("%v", g)
-	}
-	size := 0
-	for k, v := range r.w.runs[0] {
-		size += len(k) + len(v) + 6
-		if strings.ContainsAny(v, "$\n{}") {
-			t.Errorf("input %s is %q", k, v)
-		}
-	}
-	if size > 2000 {
-		t.Errorf("%d bytes of inputs, want at most 2000", size)
-	}
-}
-
 // INV-40, INV-41, INV-46, INV-48: each refusal has its reason, dispatches nothing and burns no claim. The
 // control is in every row: once the fault is mended, the very same delivery dispatches.
 func TestARefusalSaysWhyDispatchesNothingAndBurnsNoClaim(t *testing.T) {
@@ -224,192 +201,9 @@ func TestHelpAndUnknownCommandsAreAnsweredOnceAndOnlyToWriters(t *testing.T) {
 }
 
 // INV-46: a dispatch that failed gives the claim back, so that the next delivery starts the run.
-func TestAFailedDispatchReleasesItsClaim(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		err     error
-		want    string
-		comment string
-	}{
-		{"rate limited", forge.ErrRateLimited, "503 retry forge", ""},
-		{"E33 no such workflow", &forge.Error{Op: "dispatch", Status: 404, Kind: forge.ErrNotFound}, "202 failed not_found", "no `proctor.yml` in `.github/workflows` on the branch `trunk`"},
-		{"E33 the forge refuses", &forge.Error{Op: "dispatch", Status: 422, Kind: forge.ErrInvalid}, "202 failed refused_by_forge", "`workflow_dispatch` trigger"},
-		{"E35 a permission is missing", &forge.Error{Op: "dispatch", Status: 403, Kind: forge.ErrForbidden}, "202 failed permission", "Actions: read and write"},
-	} {
-		t.Run("INV-46 "+c.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, nil)
-			r.w.fail = func(took bool) error {
-				if took {
-					return nil
-				}
-				return c.err
-			}
-			body := labeled(3, nil)
-			if g := r.deliver("issues", "d1", body); g.String() != c.want {
-				t.Errorf("%q, want %q", g, c.want)
-			}
-			if got := strings.Join(r.w.comments, "\n"); (c.comment == "") != (got == "") || !strings.Contains(got, c.comment) {
-				t.Errorf("comments %q, want one with %q", got, c.comment)
-			}
-			r.w.fail = nil
-			if g := r.deliver("issues", "d1", body); g.Status != "dispatched" || r.w.dispatched() != 1 {
-				t.Errorf("the next delivery: %v, %d dispatches", g, r.w.dispatched())
-			}
-		})
-	}
-}
-
 // A lost answer is looked up, never repeated blindly.
-func TestAnAmbiguousDispatchIsLookedUpBeforeItIsRepeated(t *testing.T) {
-	t.Parallel()
-	t.Run("it had arrived", func(t *testing.T) {
-		t.Parallel()
-		r := newRig(t, nil)
-		r.w.fail = func(took bool) error {
-			if took {
-				return forge.ErrUnavailable
-			}
-			return nil
-		}
-		if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "dispatched" {
-			t.Errorf("%v, want it found at the forge", g)
-		}
-		if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "duplicate" || r.w.dispatched() != 1 {
-			t.Errorf("again: %v, %d dispatches", g, r.w.dispatched())
-		}
-	})
-	t.Run("it had not", func(t *testing.T) {
-		t.Parallel()
-		r := newRig(t, nil)
-		r.w.fail = func(took bool) error {
-			if took {
-				return nil
-			}
-			return forge.ErrUnavailable
-		}
-		body := labeled(3, nil)
-		for _, want := range []string{"503 retry unknown_outcome", "503 retry in_flight"} {
-			if g := r.deliver("issues", "d1", body); g.String() != want {
-				t.Errorf("%q, want %q", g, want)
-			}
-		}
-		r.w.fail = nil
-		r.clock.Advance(time.Minute)
-		if g := r.deliver("issues", "d1", body); g.Status != "dispatched" || r.w.dispatched() != 1 {
-			t.Errorf("after the lease: %v, %d dispatches", g, r.w.dispatched())
-		}
-	})
-	t.Run("the process died after dispatching", func(t *testing.T) {
-		t.Parallel()
-		marks := 0
-		r := newRig(t, func(c *webhook.Config) {
-			c.Store = markless{c.Store, &marks}
-		})
-		body := labeled(3, nil)
-		if g := r.deliver("issues", "d1", body); g.Status != "dispatched" {
-			t.Fatalf("%v", g)
-		}
-		r.clock.Advance(time.Minute)
-		if g := r.deliver("issues", "d1", body); g.Status != "dispatched" || r.w.dispatched() != 1 {
-			t.Errorf("after the lease: %v, %d dispatches, want the run found", g, r.w.dispatched())
-		}
-		if marks < 4 {
-			t.Errorf("%d marks tried, want the outcome written down more than once", marks)
-		}
-	})
-}
-
 // markless is a store that cannot be written to while a claim is open.
-type markless struct {
-	webhook.Store
-	tried *int
-}
-
-func (m markless) Mark(context.Context, string, int, webhook.State, time.Duration) error {
-	*m.tried++
-	return errStore
-}
-
 // INV-46: a claim whose run never started is reaped; one whose run did is not.
-func TestAClaimWhoseRunNeverStartedIsReaped(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		blind bool
-		lost  bool
-		again string
-	}{
-		{"the run is there", false, false, "duplicate"},
-		{"the run is not there", false, true, "dispatched"},
-		{"nobody can tell", true, true, "dispatched"},
-	} {
-		t.Run("INV-46 "+c.name, func(t *testing.T) {
-			t.Parallel()
-			var r *rig
-			r = newRig(t, func(cfg *webhook.Config) {
-				cfg.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) {
-					if c.blind {
-						return blind{r.w}, nil
-					}
-					return r.w, nil
-				}
-			})
-			body := labeled(3, nil)
-			if g := r.deliver("issues", "d1", body); g.Status != "dispatched" {
-				t.Fatal(g)
-			}
-			if c.lost {
-				r.w.runs = nil
-			}
-			if out, err := r.h.Reap(context.Background()); err != nil || out != (webhook.Reaped{}) {
-				t.Errorf("before the lease is over: %+v, %v", out, err)
-			}
-			r.clock.Advance(31 * time.Minute)
-			if _, err := r.h.Reap(context.Background()); err != nil {
-				t.Error(err)
-			}
-			if g := r.deliver("issues", "d1", body); g.Status != c.again {
-				t.Errorf("delivered again: %v, want %s", g, c.again)
-			}
-		})
-	}
-}
-
-func TestARunsProgressIsNotedForItsOwnRepositoryOnly(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
-	g := r.deliver("issues", "d1", labeled(3, nil))
-	progress := func(status, repo string) got {
-		return r.deliver("workflow_run", "p-"+status+repo, labeled(3, map[string]any{
-			"action": status, "repository.name": repo,
-			"workflow_run": map[string]any{"id": 8, "display_title": "proctor #3 " + g.Run, "status": status, "conclusion": "success"},
-		}))
-	}
-	state := func() string {
-		c, err := r.store.Find(context.Background(), []string{g.Run})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.State.String()
-	}
-	for _, step := range []struct{ status, repo, want, state string }{
-		{"completed", "mallorys", "202 ignored other_run", "dispatched"},
-		{"in_progress", "shop", "202 recorded running", "running"},
-		{"queued", "shop", "202 recorded dispatched", "running"},
-		{"completed", "shop", "202 recorded ended", "ended"},
-	} {
-		if got := progress(step.status, step.repo); got.String() != step.want || state() != step.state {
-			t.Errorf("%s in %s: %v and %s, want %s and %s", step.status, step.repo, got, state(), step.want, step.state)
-		}
-	}
-	r.clock.Advance(5 * 24 * time.Hour)
-	if out, err := r.h.Reap(context.Background()); err != nil || out.Freed != 1 {
-		t.Errorf("after the retention: %+v, %v", out, err)
-	}
-}
-
 // A label event can be younger than the list that tells of it.
 func TestALabelEventThatIsNotListedYetIsLookedForAgain(t *testing.T) {
 	t.Parallel()
@@ -465,16 +259,6 @@ func TestAPanicIsAnAnswerAndNothingInternalLeaks(t *testing.T) {
 }
 
 // A caller that hangs up must not leave a claim half done.
-func TestACallerThatGoesAwayDoesNotStopADispatch(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if g := send(r.h, githubRequest("issues", "d1", labeled(3, nil)).WithContext(ctx)); g.Status != "dispatched" || r.w.dispatched() != 1 {
-		t.Errorf("%v", g)
-	}
-}
-
 func TestAForgeThatHangsIsGivenUpInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *webhook.Config) {
@@ -490,35 +274,6 @@ func TestAForgeThatHangsIsGivenUpInTime(t *testing.T) {
 }
 
 // INV-12 at this door: one label event is one run, however many deliveries of it are handled at once.
-func TestTheSameEventDeliveredAtOnceIsOneRun(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
-	body := labeled(3, nil)
-	var wg sync.WaitGroup
-	for range 200 {
-		wg.Go(func() {
-			if g := r.deliver("issues", "d1", body); g.Code != http.StatusAccepted && g.Reason != "in_flight" {
-				t.Errorf("%v", g)
-			}
-		})
-	}
-	wg.Wait()
-	if r.w.dispatched() != 1 {
-		t.Errorf("INV-12 %d runs, want one", r.w.dispatched())
-	}
-	// Another body and id of the very same label event is no second request either (E16).
-	if g := r.deliver("issues", "d2", labeled(3, map[string]any{"organization": map[string]any{}})); g.Status != "duplicate" {
-		t.Errorf("%v", g)
-	}
-	// The control: another label event on the issue is.
-	r.w.event = func(int) (forge.LabelEvent, error) {
-		return forge.LabelEvent{ID: 2, Actor: forge.User{Login: "ann", ID: 7}}, nil
-	}
-	if g := r.deliver("issues", "d3", labeled(3, map[string]any{"again": 1})); g.Status != "dispatched" {
-		t.Errorf("control: %v", g)
-	}
-}
-
 func TestGitLabDeliveriesComeThroughTheSameDoor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
