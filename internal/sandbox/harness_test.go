@@ -267,6 +267,9 @@ func TestKillingTheHarnessTakesTheTreeDown(t *testing.T) {
 			awaitPID(t, l.work+"/ready")
 			supervisor := supervisorOf(t, cmd.Process.Pid)
 			pids := processesOf(t, l)
+			if len(pids) == 0 && noProcesses(t) {
+				t.Skip("needs to read the environment of other users' processes: run the tests outside a container")
+			}
 			if len(pids) < 4 {
 				t.Errorf("%d processes before, want the program, its child, and two in a session of their own", len(pids))
 			}
