@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -104,50 +103,6 @@ func TestARunOverTheIssuesBudgetMakesNoCall(t *testing.T) {
 	if j.rec.Totals.IssueUSD.Decimal() != "0.055" || len(j.rec.Resumed) != 1 {
 		t.Errorf("the issue has cost %s, resumed from %q", j.rec.Totals.IssueUSD.Decimal(), j.rec.Resumed)
 	}
-}
-
-func TestARuleBrokenHaltsTheRunAndNothingOfTheTickIsPushed(t *testing.T) {
-	const planted = "planted-by-the-agent-77c1"
-	// The plan lies in the base commit, so the text must not stand in it whole.
-	plant := func(path string) tick {
-		return tick{sh("mkdir -p " + filepath.Dir(path) + " && printf '# planted-by-%s\\n' the-agent-77c1 > " + path)}
-	}
-	for _, c := range []struct {
-		name  string
-		steps tick
-		rule  string
-	}{
-		{"INV-16 a workflow", plant(".github/workflows/evil.yml"), "protected-path"},
-		{"INV-16 the configuration", plant(".github/proctor.yml"), "protected-path"},
-		{"INV-16 the configuration under another name", plant("proctor.yaml"), "protected-path"},
-		{"INV-16 the agent's instructions", plant("app/CLAUDE.md"), "protected-path"},
-		{"its own plan", plant(".github/plan.yml"), "protected-path"},
-		{"INV-27 a sealed path made anew", plant("sealed/check.sh"), "sealed-path"},
-		{"INV-13 a sealed path in another case", plant("SEALED/check.sh"), "sealed-path"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := open(t, setting{plan: []tick{{spend(10, 10), reply("first\n")}, append(c.steps, reply(allRight))}})
-			j := w.label().ended("safety_halt", 4, "proctor:needs-human").says(c.rule)
-			w.unpublished()
-			if strings.Contains(w.objects(), planted) {
-				t.Error("INV-13 what the agent planted is in the forge's repository")
-			}
-			// INV-14: the checkpoint holds the tick before, and only that.
-			if got := w.git("show", "refs/proctor/1/state^:app/answer.txt"); got != "first\n" {
-				t.Errorf("the last good commit's answer is %q", got)
-			}
-			if j.rec.Head == nil || j.rec.Head.ID != j.rec.Ticks[0].Commit.ID {
-				t.Errorf("the head is %v, want the commit of tick 1", j.rec.Head)
-			}
-		})
-	}
-	t.Run("the control: another path is published", func(t *testing.T) {
-		w := open(t, setting{plan: []tick{append(plant("app/new.txt"), reply(allRight))}})
-		w.label().ended("done", 0, "proctor:review")
-		if w.file("app/new.txt") != "# "+planted+"\n" || !strings.Contains(w.objects(), planted) {
-			t.Error("the branch lacks the file")
-		}
-	})
 }
 
 func TestASecretIsBlockedFedBackAndNeverPushed(t *testing.T) {
