@@ -119,6 +119,7 @@ type call struct {
 	args    []string
 	dir     string // working directory: always one of ours
 	gitDir  string // GIT_DIR; empty for calls that need none
+	objects string // GIT_OBJECT_DIRECTORY; empty: GIT_DIR's own
 	config  [][2]string
 	network bool     // may see the proxy and certificate variables
 	scheme  string   // the one transport it may use; empty: none
@@ -142,6 +143,9 @@ func (g *Git) environment(c call) []string {
 	}
 	if c.gitDir != "" {
 		env = append(env, "GIT_DIR="+c.gitDir)
+	}
+	if c.objects != "" {
+		env = append(env, "GIT_OBJECT_DIRECTORY="+c.objects)
 	}
 	if c.network {
 		env = append(env, g.network...)

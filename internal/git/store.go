@@ -175,6 +175,14 @@ const storeConfig = `[core]
 // would name an encoding called "false".
 const storeAttributes = "* -text !eol -ident -filter !working-tree-encoding !crlf !diff !merge !whitespace !export-subst !export-ignore\n"
 
+// storeConfig is the configuration of a repository of ours for this object format.
+func (f format) storeConfig() string {
+	if f.name == "sha1" {
+		return fmt.Sprintf(storeConfig, 0)
+	}
+	return fmt.Sprintf(storeConfig, 1) + "[extensions]\n\tobjectFormat = " + f.name + "\n"
+}
+
 func writeStore(dir string, from *checkout) error {
 	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 {
 		return errors.New("the directory is not empty: give a new one to every run")
@@ -184,15 +192,9 @@ func writeStore(dir string, from *checkout) error {
 			return err
 		}
 	}
-	version := 0
-	extension := ""
-	if from.fmt.name != "sha1" {
-		version = 1
-		extension = "[extensions]\n\tobjectFormat = " + from.fmt.name + "\n"
-	}
 	files := map[string]string{
 		"HEAD":            "ref: refs/heads/none\n",
-		"config":          fmt.Sprintf(storeConfig, version) + extension,
+		"config":          from.fmt.storeConfig(),
 		"info/attributes": storeAttributes,
 		"info/exclude":    "",
 	}

@@ -78,7 +78,7 @@ func (s *Store) newWorktree(ctx context.Context, path string, commit ID, sealed 
 	if err != nil {
 		return nil, err
 	}
-	if w.want, err = s.load(ctx, tree, "", sealed, nil); err != nil {
+	if w.want, err = s.load(ctx, tree, "", w.sealed, nil); err != nil {
 		return nil, err
 	}
 	files := make([]found, 0, w.want.shown)
