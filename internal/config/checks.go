@@ -104,6 +104,22 @@ func checkBranchPattern(s string) error {
 	return nil
 }
 
+// checkRef accepts what names a commit of a remote: a branch, a tag, a full ref or an id.
+func checkRef(s string) error {
+	if s == "HEAD" || checkBranch(s) != nil {
+		return wrong(`write a branch, a tag or a commit id, like "held-out"`, "%q names no ref", s)
+	}
+	return nil
+}
+
+// checkHeldDir accepts the word for "the job says where", or an absolute path.
+func checkHeldDir(s string) error {
+	if s != "input" && (!path.IsAbs(s) || path.Clean(s) != s || s == "/") {
+		return wrong(`write "input", or an absolute path outside the checkout`, "%q is neither", s)
+	}
+	return nil
+}
+
 func checkLabel(s string) error {
 	switch {
 	case strings.TrimSpace(s) != s || s == "":

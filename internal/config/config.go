@@ -64,17 +64,44 @@ type Gates struct {
 	Iteration  Command
 	Acceptance Acceptance
 	Regression Command
+	Probes     []Probe
 	Timeout    time.Duration
 	Stability  int
 }
 
-// Acceptance is the held-out gate. An empty Run means that there is none.
+// HeldOut tells how many held-out gates there are; 0 means that nothing is held out.
+func (g Gates) HeldOut() int {
+	n := len(g.Acceptance.Parts)
+	if len(g.Acceptance.Run.Argv) > 0 {
+		n++
+	}
+	for _, p := range g.Probes {
+		if p.As == "acceptance" {
+			n++
+		}
+	}
+	return n
+}
+
+// Acceptance is the held-out gate. With neither Run nor Parts nor a probe of its class there is none.
 type Acceptance struct {
 	Run            Command
-	Sealed         []string // globs of files the agent never sees
+	Parts          []Command // further held-out commands, each a gate that counts for itself
+	Sealed         []string  // globs of files the agent never sees
+	Source         Source    // held-out files of another repository or ref
+	Dir            string    // "input", or an absolute path: held-out files that the job provides; empty: none
+	Overwrite      bool      // files of Source or Dir may stand where the base commit has one
 	Attempts       int
 	Feedback       string // "none" or "count"
 	MustFailOnBase string // "auto", "always" or "never"
+}
+
+// Source is where held-out files come from: a commit of this repository or another one of the same forge.
+// All empty: nowhere.
+type Source struct {
+	Repo string // owner/name; empty: this repository
+	Ref  string // branch, tag, full ref or commit id; empty: the default branch
+	Path string // folder whose files are laid over the root of the checkout; empty: all files, at their own paths
 }
 
 // Plan is where a run finds the items that it works through one at a time.

@@ -61,6 +61,8 @@ func (d *decoder) value(k key, node ast.Node, into any) []located {
 			}
 			return found
 		})
+	case *[]Probe:
+		return list(d, k, node, p, d.probe)
 	case *[]Price:
 		return d.prices(node, p)
 	}

@@ -34,6 +34,14 @@ func (k key) explain() string {
 	fmt.Fprintf(&b, "default  %s\n", k.fallback())
 	fmt.Fprintf(&b, "example  %s: %s\n", base(k.path), k.example)
 	fmt.Fprintf(&b, "since    version %d\n", max(k.since, 1))
+	if _, ok := k.field(new(Config)).(*[]Probe); ok {
+		for _, kind := range probeKinds() {
+			fmt.Fprintf(&b, "\n%s: %s\n  %s: %s\n", kind.name, kind.doc, kind.name, kind.example)
+			for _, f := range kind.fields {
+				fmt.Fprintf(&b, "  %-9s %s\n", f.name, f.doc)
+			}
+		}
+	}
 	return b.String()
 }
 

@@ -14,6 +14,8 @@ const SchemaID = "https://raw.githubusercontent.com/proctor-ci/proctor/main/docs
 
 type object = map[string]any
 
+const durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+
 // Schema is the JSON Schema (2020-12) of the file, made from the same table that loads it. It knows
 // each key's type, range and words; rules between keys are Load's alone.
 func Schema() []byte {
@@ -86,7 +88,7 @@ func (k key) jsonType() object {
 	case *int64:
 		return object{"anyOf": []object{whole, {"type": "string", "pattern": sizePattern.String()}}}
 	case *time.Duration:
-		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`}
+		return object{"type": "string", "pattern": durationPattern}
 	case *money.USD:
 		return amount
 	case *[]string:
@@ -97,6 +99,8 @@ func (k key) jsonType() object {
 		return command
 	case *[]Command:
 		return object{"type": "array", "items": command}
+	case *[]Probe:
+		return object{"type": "array", "items": jsonProbe()}
 	default:
 		part := object{"type": "number", "minimum": 0}
 		price := object{

@@ -8,6 +8,7 @@ func sections() []section {
 		{path: "workspace", doc: "What a work tree holds besides the tracked files of the base commit."},
 		{path: "gates", doc: "The commands whose exit codes decide. They are read from the base commit."},
 		{path: "gates.acceptance", doc: "The held-out gate: it runs only in the pristine checkout, on files the agent never sees.", short: "run"},
+		{path: "gates.acceptance.source", doc: "Held-out files of another repository of the same forge, or of another ref of this one. They are fetched with the run's token before anything is spent, lie where neither the agent nor the visible gates can read them, and are laid over the checkout in which the held-out gate runs."},
 		{path: "plan", doc: "A checklist that the run works through, one item a tick. Every item has to be ticked off by the harness before the run can be done.", short: "from"},
 		{path: "prove", doc: "Further proofs."},
 		{path: "review", doc: "The judge, a second model that reads the diff behind green gates. It can reject, never make a gate green."},
@@ -106,12 +107,36 @@ func gateKeys() []key {
 			doc: "Files that only the proof sees. They are protected too.",
 		},
 		{
+			path: "gates.acceptance.parts", example: "[npm run test:limits, npm run test:errors]", field: func(c *Config) any { return &c.Gates.Acceptance.Parts },
+			doc: "Further held-out commands, run after `run`. Each is a gate of its own, so that `feedback: count` has something to count.",
+		},
+		{
+			path: "gates.acceptance.source.repo", example: "acme/exams", check: optional(checkPerson), field: func(c *Config) any { return &c.Gates.Acceptance.Source.Repo },
+			doc: "The repository, on the same forge; the run's token has to be able to read it. Empty: this repository.",
+		},
+		{
+			path: "gates.acceptance.source.ref", example: "held-out", check: optional(checkRef), field: func(c *Config) any { return &c.Gates.Acceptance.Source.Ref },
+			doc: "A branch, a tag, a full ref name or a commit id. The commit it stood on is recorded. Empty: the default branch.",
+		},
+		{
+			path: "gates.acceptance.source.path", example: "exams/till", check: optional(checkPath), field: func(c *Config) any { return &c.Gates.Acceptance.Source.Path },
+			doc: "A folder of the source whose files are laid over the root of the checkout. Empty: all files of the source, at their own paths.",
+		},
+		{
+			path: "gates.acceptance.dir", example: "input", check: optional(checkHeldDir), field: func(c *Config) any { return &c.Gates.Acceptance.Dir },
+			doc: "Held-out files in a directory that the job provides outside the checkout. `input`: its path is the input `acceptance-dir` (GitLab: the variable `PROCTOR_ACCEPTANCE_DIR`; on a command line `--acceptance-dir`), which is better than an absolute path here, since the agent reads this file. It is copied once, before the first tick.",
+		},
+		{
+			path: "gates.acceptance.overwrite", example: "true", field: func(c *Config) any { return &c.Gates.Acceptance.Overwrite },
+			doc: "Whether held-out files of `source` or `dir` may replace files that the base commit has at the same path. Without it such a file ends the run before anything is spent, for the proof would not test what the candidate says there. Files that only the candidate has give way in any case, and the record says how many did.",
+		},
+		{
 			path: "gates.acceptance.attempts", example: "1", min: 1, max: 100, field: func(c *Config) any { return &c.Gates.Acceptance.Attempts },
 			doc: "How often a candidate may fail the held-out gate before the run ends `overfit`.",
 		},
 		{
 			path: "gates.acceptance.feedback", example: "count", allowed: []string{"none", "count"}, field: func(c *Config) any { return &c.Gates.Acceptance.Feedback },
-			doc: "What the agent hears of a failure: that it failed, or also how often it has.",
+			doc: "What the agent hears of a failure: that it failed, or also how many of the held-out gates did (`run`, `parts` and probes; two or more are needed). Nothing that a gate prints is read for it. Each attempt then tells more than one bit about the exam, so keep `attempts` low.",
 		},
 		{
 			path: "gates.acceptance.must_fail_on_base", example: "always", allowed: []string{"auto", "always", "never"},
@@ -121,6 +146,10 @@ func gateKeys() []key {
 		{
 			path: "gates.regression", example: "npm run test:all", field: func(c *Config) any { return &c.Gates.Regression },
 			doc: "Has to pass on the base commit and still pass on the candidate. Empty: there is none.",
+		},
+		{
+			path: "gates.probes", example: `[{name: serves, http: {start: npm start, url: "http://127.0.0.1:3000/health"}}]`, field: func(c *Config) any { return &c.Gates.Probes },
+			doc: "Gates that are checks of ours instead of commands: no file of the repository can stand for one. What they start runs confined like any gate, and they reach it on loopback inside that confinement.",
 		},
 		{
 			path: "gates.timeout", example: "5m", field: func(c *Config) any { return &c.Gates.Timeout },
@@ -140,7 +169,7 @@ func gateKeys() []key {
 		},
 		{
 			path: "prove.tests_fail_first", example: "require", allowed: []string{"off", "warn", "require"}, field: func(c *Config) any { return &c.Prove.TestsFailFirst },
-			doc: "Whether tests that the agent adds have to fail on the base code.",
+			doc: "Whether tests that the agent adds have to fail on the base code, by an assertion. They are run there, without the rest of the change, when the visible gates are green. `warn`: what came of it stands in the pull request. `require`: anything but failed assertions bars `done` and is fed back. That is known for go test, pytest, unittest, jest, vitest, mocha, node:test, cargo, JUnit under Maven and Gradle, RSpec and minitest; what another runner prints counts as unknown, never as proof.",
 		},
 		{
 			path: "review.enabled", example: "false", field: func(c *Config) any { return &c.Review.Enabled },

@@ -22,6 +22,9 @@ func nested(path, value string) (yaml string, line, column int) {
 
 // companion is what a key needs beside it to mean something.
 func companion(path string) string {
+	if path == "gates.acceptance.feedback" {
+		return "    run: make acceptance\n    parts: [make limits]\n"
+	}
 	if strings.HasPrefix(path, "gates.acceptance.") && path != "gates.acceptance.run" {
 		return "    run: make acceptance\n"
 	}

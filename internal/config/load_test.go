@@ -129,7 +129,7 @@ func TestFaultsAreToldWithPlaceAndNextStep(t *testing.T) {
 		{"word", "publish: {history: squashed}\n", `1:20: publish.history: "squashed" is not allowed here; did you mean "squash"? write one of ticks, squash`},
 		{"yes is a text", "review: {enabled: yes}\n", `1:19: review.enabled: want true or false, got the text "yes"; write true or false`},
 		{"scalar for a list", "policy: {deny: infra/**}\n", `1:16: policy.deny: want a list of texts, got the text "infra/**"; write it like [infra/**]`},
-		{"list for a section", "gates: [npm test]\n", `1:8: gates: want a mapping, got a list; write keys under it: acceptance, iteration, regression, timeout, stability`},
+		{"list for a section", "gates: [npm test]\n", `1:8: gates: want a mapping, got a list; write keys under it: acceptance, iteration, regression, probes, timeout, stability`},
 		{"list at the top", "- a\n", `1:1: want a mapping, got a list; `},
 		{"number in a list", "policy:\n  deny:\n    - a/**\n    - 3\n", `4:7: policy.deny: want text, got the number 3; write it in quotes`},
 		{"entry twice", "policy: {deny: [a, a]}\n", `1:20: policy.deny: "a" stands here twice; remove one of them`},

@@ -43,6 +43,9 @@ func (k key) document(b *strings.Builder) {
 		fmt.Fprintf(b, ", %s", r)
 	}
 	fmt.Fprintf(b, "\n- Default: `%s`\n- Example: `%s: %s`\n- Since: version %d\n", k.fallback(), base(k.path), k.example, max(k.since, 1))
+	if _, ok := k.field(new(Config)).(*[]Probe); ok {
+		probeReference(b)
+	}
 }
 
 // writeFull shows the whole file with every default, which is itself a file that loads.
@@ -57,7 +60,7 @@ func (t table) writeDefaults(b *strings.Builder, parent, indent string) {
 		path := join(parent, name)
 		if k, ok := t.key(path); ok {
 			comment := ""
-			if above(path) == "gates.acceptance" && name != "run" {
+			if strings.HasPrefix(path, "gates.acceptance.") && name != "run" {
 				comment = "# " // without a command they mean nothing
 			}
 			fmt.Fprintf(b, "%s%s%s: %s\n", indent, comment, name, k.fallback())

@@ -33,6 +33,8 @@ func render(field any) string {
 		return yamlCommand(*v)
 	case *[]Command:
 		return yamlList(*v, yamlCommand)
+	case *[]Probe:
+		return yamlList(*v, yamlProbe)
 	case *[]Price:
 		parts := make([]string, len(*v))
 		for i, p := range *v {

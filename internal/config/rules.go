@@ -12,7 +12,7 @@ import (
 // something that cannot be kept.
 func (d *decoder) combinations() {
 	for _, r := range []func(*decoder){
-		heldOut, heldOutIsSet, sealsSomething, ceilings, somethingMayChange, egressIsEnforced, labelsStayApart,
+		heldOut, heldOutIsSet, heldOutOnce, somethingToCount, probesHaveNames, sealsSomething, ceilings, somethingMayChange, egressIsEnforced, labelsStayApart,
 	} {
 		r(d)
 	}
@@ -36,16 +36,19 @@ func (d *decoder) set(path string) bool { return d.places[path] != nil }
 // heldOut: a gate that the agent sees the output of is not held out.
 func heldOut(d *decoder) {
 	g := d.config.Gates
-	if len(g.Acceptance.Run.Argv) == 0 {
-		return
-	}
-	const key = "gates.acceptance.run"
 	const next = "give the held-out gate a command of its own"
-	if sameCommand(g.Acceptance.Run, g.Iteration) {
-		d.conflict([]string{key}, next, "is the same command as gates.iteration, so nothing would be held out")
+	check := func(key string, c Command) {
+		switch {
+		case len(c.Argv) == 0:
+		case sameCommand(c, g.Iteration):
+			d.conflict([]string{key}, next, "is the same command as gates.iteration, so nothing would be held out")
+		case sameCommand(c, g.Regression):
+			d.conflict([]string{key}, next, "is the same command as gates.regression, so nothing would be held out")
+		}
 	}
-	if sameCommand(g.Acceptance.Run, g.Regression) {
-		d.conflict([]string{key}, next, "is the same command as gates.regression, so nothing would be held out")
+	check("gates.acceptance.run", g.Acceptance.Run)
+	for _, c := range g.Acceptance.Parts {
+		check("gates.acceptance.parts", c)
 	}
 }
 
@@ -60,14 +63,38 @@ func sameCommand(a, b Command) bool {
 }
 
 func heldOutIsSet(d *decoder) {
-	if len(d.config.Gates.Acceptance.Run.Argv) > 0 {
+	if d.config.Gates.HeldOut() > 0 {
 		return
 	}
-	for _, name := range []string{"sealed", "attempts", "feedback", "must_fail_on_base"} {
+	for _, name := range []string{"sealed", "source.repo", "source.ref", "source.path", "dir", "overwrite", "attempts", "feedback", "must_fail_on_base"} {
 		path := "gates.acceptance." + name
 		if d.set(path) {
 			d.conflict([]string{path}, "write gates.acceptance.run, the command that uses it", "means nothing without gates.acceptance.run")
 		}
+	}
+}
+
+// heldOutOnce: two places of held-out files would have to say which one wins.
+func heldOutOnce(d *decoder) {
+	a := d.config.Gates.Acceptance
+	if a.Source != (Source{}) && a.Dir != "" {
+		d.conflict([]string{"gates.acceptance.dir"}, "keep one of them", "gates.acceptance.source brings held-out files already")
+	}
+}
+
+func somethingToCount(d *decoder) {
+	if g := d.config.Gates; g.Acceptance.Feedback == "count" && g.HeldOut() == 1 {
+		d.conflict([]string{"gates.acceptance.feedback"}, "write the held-out checks as separate commands under gates.acceptance.parts, or write feedback: none", "there is one held-out gate, so there is nothing to count")
+	}
+}
+
+func probesHaveNames(d *decoder) {
+	seen := map[string]bool{}
+	for _, p := range d.config.Gates.Probes {
+		if seen[p.Name] {
+			d.conflict([]string{"gates.probes"}, "give each a name of its own", "two probes are called %q", p.Name)
+		}
+		seen[p.Name] = true
 	}
 }
 

@@ -51,6 +51,8 @@ func (k key) kind() string {
 		return "command"
 	case *[]Command:
 		return "list of commands"
+	case *[]Probe:
+		return "list of probes"
 	case *[]Price:
 		return "prices by model"
 	default:
