@@ -36,7 +36,7 @@ func (s *Store) FetchCommit(ctx context.Context, remote Remote, ref string) (ID,
 		}
 		var id ID
 		if id, err = s.fetchOne(ctx, remote, e, name); err == nil {
-			return s.peel(ctx, id)
+			return s.peel(ctx, string(id))
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -85,53 +85,6 @@ func writeAside(dir string, f format) error {
 		}
 	}
 	return nil
-}
-
-// peel follows annotated tags to their commit.
-func (s *Store) peel(ctx context.Context, id ID) (ID, error) {
-	for range 5 {
-		_, commitErr := s.ReadCommit(ctx, id)
-		if commitErr == nil {
-			return id, nil
-		}
-		tag, err := s.bytes(ctx, id, "tag", 1<<20)
-		if err != nil {
-			return "", commitErr
-		}
-		target, _, _ := strings.Cut(strings.TrimPrefix(string(tag), "object "), "\n")
-		if id, err = s.fmt.objectID(target); err != nil {
-			return "", fmt.Errorf("tag %s: %w", id, err)
-		}
-	}
-	return "", fmt.Errorf("%s is a tag of a tag of a tag: name the commit", id)
-}
-
-// CheckoutCommit is the commit that a ref of the job's checkout stands on, for runs without a forge.
-// ref is as for FetchCommit; the checkout's remote-tracking branches count as branches.
-func (s *Store) CheckoutCommit(ctx context.Context, dir, ref string) (ID, error) {
-	from, err := s.git.readCheckout(ctx, dir)
-	if err != nil {
-		return "", fmt.Errorf("open checkout %s: %w", dir, err)
-	}
-	if s.checkID(ID(ref)) == nil {
-		return s.peel(ctx, ID(ref))
-	}
-	names := []string{"refs/heads/" + ref, "refs/tags/" + ref, "refs/remotes/origin/" + ref}
-	switch {
-	case ref == "":
-		names = []string{"HEAD"}
-	case strings.HasPrefix(ref, "refs/"):
-		names = []string{ref}
-	}
-	for _, name := range names {
-		if name != "HEAD" && checkRefName(name) != nil {
-			continue
-		}
-		if id, err := from.resolve(name); err == nil {
-			return s.peel(ctx, id)
-		}
-	}
-	return "", &fs.PathError{Op: "find ref", Path: ref, Err: fs.ErrNotExist}
 }
 
 // Limits of a directory that is imported.

@@ -89,21 +89,6 @@ func TestAMissingRefRepositoryOrPathIsTold(t *testing.T) {
 	}
 }
 
-func TestARefOfTheCheckoutNeedsNoRemote(t *testing.T) {
-	t.Parallel()
-	dir := exam(t)
-	s := openStore(t, newGit(t), dir, "")
-	want := ID(strings.TrimSpace(plain(t, dir, "rev-parse", "held")))
-	for _, ref := range []string{"held", "v1", "", "refs/heads/main", string(want)} {
-		if got, err := s.CheckoutCommit(t.Context(), dir, ref); err != nil || got != want {
-			t.Errorf("%q: %s, %v", ref, got, err)
-		}
-	}
-	if _, err := s.CheckoutCommit(t.Context(), dir, "nowhere"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
-}
-
 func TestADirectoryIsImportedAsItIs(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, newGit(t), initRepo(t, sample()), "")
