@@ -42,6 +42,8 @@ type GateSeen struct {
 	Feedback    string // for the prompt; empty for a sealed gate
 	Exit        int
 	TimedOut    bool
+	From        string // who tells the feedback when it is not the gate itself: "setup", "fail_first"
+	Command     string // of what failed, when From is set
 }
 
 // Baseline is tick 0: the gates on the base commit.

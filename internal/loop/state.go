@@ -93,9 +93,10 @@ type State struct {
 
 // Feedback is one thing the agent is told about its last tick. Text never comes from a sealed gate.
 type Feedback struct {
-	From     string `json:"from"`           // "agent", "guard", "plan", "iteration", "regression", "review", "proof"
-	Gate     string `json:"gate,omitempty"` // proof: the gate that failed
-	Exit     int    `json:"exit,omitempty"` // of a gate outside the proof
+	From     string `json:"from"`            // "agent", "guard", "plan", "setup", "iteration", "regression", "fail_first", "review", "proof"
+	Gate     string `json:"gate,omitempty"`  // proof: the gate that failed; setup: the command
+	Count    string `json:"count,omitempty"` // proof, with feedback: count: "3 of 7 failed"
+	Exit     int    `json:"exit,omitempty"`  // of a gate outside the proof
 	TimedOut bool   `json:"timed_out,omitempty"`
 	Text     string `json:"text"`
 }

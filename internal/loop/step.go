@@ -122,8 +122,12 @@ func (s State) afterGate(l Limits, o Observation, name string) (State, Action) {
 	switch o.Gate.Status {
 	case GatePassed:
 	case GateFailed:
-		s.Feedback = append(s.Feedback, Feedback{From: name, Text: o.Gate.Feedback, Exit: o.Gate.Exit, TimedOut: o.Gate.TimedOut})
-		s.progress(s.Current.Tree, name+":"+o.Gate.Fingerprint)
+		from := name
+		if o.Gate.From != "" {
+			from = o.Gate.From
+		}
+		s.Feedback = append(s.Feedback, Feedback{From: from, Gate: o.Gate.Command, Text: o.Gate.Feedback, Exit: o.Gate.Exit, TimedOut: o.Gate.TimedOut})
+		s.progress(s.Current.Tree, from+":"+o.Gate.Fingerprint)
 		return s.endTick(l, o)
 	case GateStopped:
 		return s.endTick(l, o)

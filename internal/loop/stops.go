@@ -102,7 +102,7 @@ func (s *State) tell(from, text string) {
 }
 
 func (s *State) tellProof(p ProofSeen, text string) {
-	s.Feedback = append(s.Feedback, Feedback{From: "proof", Gate: p.Gate, Text: text})
+	s.Feedback = append(s.Feedback, Feedback{From: "proof", Gate: p.Gate, Count: p.Count, Text: text})
 }
 
 func (s State) to(p Phase, c Commit) (State, Action) {

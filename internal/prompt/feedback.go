@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -28,6 +29,7 @@ type Feedback struct {
 	Output   []byte    // of a gate outside the proof; both ends are kept
 	Findings []Finding // of the guard or the judge
 	Times    int       // ProofFailed: how often by now; 0 is not told
+	Count    string    // ProofFailed: "3 of 7 failed"; empty is not told
 	Detail   string    // AgentStopped: how the call ended; ItemOpen: why
 }
 
@@ -39,6 +41,8 @@ type Finding struct {
 	Detail string
 	Next   string
 }
+
+var countShape = regexp.MustCompile(`^[0-9]{1,3} of [0-9]{1,3} failed$`)
 
 // section writes what the agent hears. Output of the proof is an error of the caller: code of the
 // agent ran there beside the sealed files, and could have printed them (INV-27).
@@ -65,6 +69,13 @@ func (f Feedback) section() (section, error) {
 			return section{}, fmt.Errorf("build prompt: feedback of the proof's gate %q carries more than its name", name)
 		}
 		s := section{intro: fmt.Sprintf("In a clean checkout the gate %q failed. It is held out, so nothing more is told.", name)}
+		if f.Count != "" {
+			// The one form it may have: no text from beside the sealed files comes this way.
+			if !countShape.MatchString(f.Count) {
+				return section{}, fmt.Errorf("build prompt: feedback of the proof's gate %q counts %q", name, f.Count)
+			}
+			s.intro += fmt.Sprintf(" Of the held-out gates, %s.", f.Count)
+		}
 		if f.Times > 0 {
 			s.intro += fmt.Sprintf(" This was failure number %d.", f.Times)
 		}
