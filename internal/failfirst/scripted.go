@@ -1,0 +1,201 @@
+package failfirst
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Runners of scripting languages. Sources: what the tools print, recorded in testdata.
+
+var (
+	pytestSum     = regexp.MustCompile(`(?m)^(?:=+ )?(?:\d+ (?:failed|passed|skipped|errors?|deselected|xfailed|xpassed|warnings?)(?:, )?)+ in [\d.]+s`)
+	pytestFailed  = regexp.MustCompile(`(?m)^FAILED (\S+::\S+?)(?: - (.*))?$`)
+	pytestCollect = regexp.MustCompile(`(?m)^ERROR \S+\.py(?: - |$)|^E?rrors? during collection|Interrupted: \d+ errors? during collection|^_+ ERROR collecting `)
+	pytestAssert  = regexp.MustCompile(`^(?:assert\b|AssertionError|Failed:|.*AssertionError)`)
+	// With a short terminal the reason is cut; the long report has it.
+	pytestLong = regexp.MustCompile(`(?m)^E\s+(?:assert\b|AssertionError|Failed: )`)
+)
+
+func pytest(s string) (Reading, bool) {
+	collect := pytestCollect.MatchString(s)
+	if !pytestSum.MatchString(s) && !collect {
+		return Reading{}, false
+	}
+	var failed []string
+	thrown := 0
+	for _, m := range pytestFailed.FindAllStringSubmatch(s, -1) {
+		switch {
+		case pytestAssert.MatchString(m[2]), m[2] == "" && pytestLong.MatchString(s):
+			failed = append(failed, m[1])
+		default:
+			thrown++
+		}
+	}
+	r := verdict(failed, thrown, collect)
+	if r.Kind == Unknown && pytestLong.MatchString(s) {
+		// The summary of names was switched off.
+		r.Kind = Assertion
+	}
+	return r, true
+}
+
+var (
+	unittestSum   = regexp.MustCompile(`(?m)^Ran \d+ tests? in [\d.]+s`)
+	unittestFail  = regexp.MustCompile(`(?m)^FAIL: (\S+)(?: \(|$)`)
+	unittestError = regexp.MustCompile(`(?m)^ERROR: (\S+)(?: \((\S+)\)|$)`)
+)
+
+func unittest(s string) (Reading, bool) {
+	if !unittestSum.MatchString(s) {
+		return Reading{}, false
+	}
+	thrown, collect := 0, false
+	for _, m := range unittestError.FindAllStringSubmatch(s, -1) {
+		if strings.Contains(m[2], "_FailedTest") || strings.HasPrefix(m[2], "unittest.loader.") {
+			collect = true
+		} else {
+			thrown++
+		}
+	}
+	failed := all(unittestFail, s)
+	return verdict(failed, thrown, collect), len(failed) > 0 || thrown > 0 || collect
+}
+
+var (
+	rspecSum    = regexp.MustCompile(`(?m)^\d+ examples?, \d+ failures?`)
+	rspecLoad   = regexp.MustCompile(`(?m)errors? occurred outside of examples|^An error occurred while loading `)
+	rspecBlock  = regexp.MustCompile(`(?m)^  \d+\) (.+)$`)
+	rspecAssert = regexp.MustCompile(`(?m)^\s+(?:expected\b|Expected\b|.*ExpectationNotMetError|\(.*\)\.\w+.*$|Diff:)|^\s+got: `)
+)
+
+func rspec(s string) (Reading, bool) {
+	load := rspecLoad.MatchString(s)
+	if !load && !rspecSum.MatchString(s) {
+		return Reading{}, false
+	}
+	heads, bodies := blocks(rspecBlock, s)
+	failed, thrown := sorted(heads, bodies, rspecAssert)
+	return verdict(failed, thrown, load), load || len(heads) > 0
+}
+
+var (
+	minitestSum   = regexp.MustCompile(`(?m)^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors`)
+	minitestFail  = regexp.MustCompile(`(?m)^(?:  \d+\) )?Failure:\n(\S+?)(?: \[|:$| \()`)
+	minitestLoad  = regexp.MustCompile(`(?m)(?:cannot load such file|syntax errors? found|uninitialized constant .*\((?:NameError)\)|SyntaxError)`)
+	minitestShape = regexp.MustCompile(`minitest|test-unit|Rakefile|rake aborted|_test\.rb|/test_\w+\.rb`)
+)
+
+func minitest(s string) (Reading, bool) {
+	if m := minitestSum.FindStringSubmatch(s); m != nil {
+		names := all(minitestFail, s)
+		switch {
+		case m[1] != "0":
+			return Reading{Kind: Assertion, Failed: names}, true
+		case m[2] != "0":
+			return Reading{Kind: Thrown}, true
+		}
+		return Reading{}, false
+	}
+	return Reading{Kind: Collection}, minitestLoad.MatchString(s) && minitestShape.MatchString(s) && !rspecLoad.MatchString(s)
+}
+
+// jsAssert is how assertion libraries of JavaScript name what failed.
+var jsAssert = regexp.MustCompile(`(?m)expect\((?:received|.*)\)\.|AssertionError|ERR_ASSERTION|\bexpected .* to \b|Expected: |toMatchSnapshot|toThrow`)
+
+var (
+	jestSum   = regexp.MustCompile(`(?m)^Tests:\s+.*\d+ total|^Test Suites:\s+.*\d+ total`)
+	jestBlock = regexp.MustCompile(`(?m)^  ● (.+)$`)
+	jestLoad  = regexp.MustCompile(`(?m)^  ● Test suite failed to run|Your test suite must contain at least one test`)
+)
+
+func jest(s string) (Reading, bool) {
+	if !jestSum.MatchString(s) {
+		return Reading{}, false
+	}
+	heads, bodies := blocks(jestBlock, s)
+	var names, texts []string
+	for i, h := range heads {
+		if h != "Test suite failed to run" {
+			names, texts = append(names, strings.ReplaceAll(h, " › ", " > ")), append(texts, bodies[i])
+		}
+	}
+	failed, thrown := sorted(names, texts, jsAssert)
+	return verdict(failed, thrown, jestLoad.MatchString(s)), true
+}
+
+var (
+	vitestSum   = regexp.MustCompile(`(?m)^\s*(?:Test Files|Tests)\s{2}\S.*\(\d+\)|^\s*Tests\s{2}no tests`)
+	vitestBlock = regexp.MustCompile(`(?m)^\s*FAIL\s{2}(\S.*)$`)
+)
+
+func vitest(s string) (Reading, bool) {
+	if !vitestSum.MatchString(s) {
+		return Reading{}, false
+	}
+	heads, bodies := blocks(vitestBlock, s)
+	var names, texts []string
+	load := false
+	for i, h := range heads {
+		// A file stands alone or beside itself in brackets; a test has its suite behind the file.
+		if !strings.Contains(h, " > ") {
+			load = true
+			continue
+		}
+		names, texts = append(names, h), append(texts, bodies[i])
+	}
+	failed, thrown := sorted(names, texts, jsAssert)
+	return verdict(failed, thrown, load), len(heads) > 0
+}
+
+var (
+	mochaSum   = regexp.MustCompile(`(?m)^\s+\d+ failing$`)
+	mochaBlock = regexp.MustCompile(`(?m)^\s+\d+\) (.+(?:\n(?:       .+))*?):?$`)
+	mochaLoad  = regexp.MustCompile(`(?m)(?:node_modules/mocha/|Mocha).*(?:\n.*)*?(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)|(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)(?:.*\n)*?.*node_modules/mocha/`)
+)
+
+func mocha(s string) (Reading, bool) {
+	if !mochaSum.MatchString(s) {
+		return Reading{Kind: Collection}, mochaLoad.MatchString(s)
+	}
+	_, tail, _ := strings.Cut(s, " failing")
+	heads, bodies := blocks(mochaBlock, tail)
+	for i, h := range heads {
+		heads[i] = strings.TrimSuffix(strings.Join(strings.Fields(h), " "), ":")
+	}
+	failed, thrown := sorted(heads, bodies, jsAssert)
+	return verdict(failed, thrown, false), true
+}
+
+var (
+	nodeSum  = regexp.MustCompile(`(?m)^(?:#|ℹ) fail \d+$`)
+	nodeSpec = regexp.MustCompile(`(?m)^\s*✖ (.+?) \([\d.]+ms\)$`)
+	nodeTAP  = regexp.MustCompile(`(?m)^\s*not ok \d+ - (.+)$`)
+	nodeLoad = regexp.MustCompile(`(?m)SyntaxError|ERR_MODULE_NOT_FOUND|Cannot find module|ERR_UNKNOWN_FILE_EXTENSION|does not provide an export`)
+	jsFile   = regexp.MustCompile(`\.[cm]?[jt]sx?$`)
+)
+
+func nodeTest(s string) (Reading, bool) {
+	if !nodeSum.MatchString(s) {
+		return Reading{}, false
+	}
+	begin := nodeSpec
+	if !begin.MatchString(s) {
+		begin = nodeTAP
+	}
+	heads, bodies := blocks(begin, s)
+	var names, texts []string
+	load := false
+	for i, h := range heads {
+		switch {
+		case jsFile.MatchString(h): // a file counts as a test of its own
+			load = load || nodeLoad.MatchString(s)
+		default:
+			names, texts = append(names, h), append(texts, bodies[i])
+		}
+	}
+	failed, thrown := sorted(names, texts, jsAssert)
+	if len(failed) > 0 {
+		thrown = 0
+	}
+	return verdict(failed, thrown, load), true
+}
