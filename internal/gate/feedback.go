@@ -23,7 +23,11 @@ func Feedback(r Result, most int) string {
 	if r.Sealed || r.Output == nil {
 		return fmt.Sprintf("The gate %q %s.", name, word1(r.Status))
 	}
-	head := fmt.Sprintf("The gate %q (%s) %s%s after %s.", name, typed(r.Argv), word1(r.Status), ending(r), r.Duration.Round(10*time.Millisecond))
+	command := r.Shown
+	if command == "" {
+		command = typed(r.Argv)
+	}
+	head := fmt.Sprintf("The gate %q (%s) %s%s after %s.", name, command, word1(r.Status), ending(r), r.Duration.Round(10*time.Millisecond))
 	if r.Detail != "" {
 		head += " " + strings.ReplaceAll(clean([]byte(r.Detail)), "\n", " ") + "."
 	}

@@ -20,6 +20,7 @@ type Spec struct {
 	Class   Class
 	Name    string
 	Argv    []string // ["sh", "-c", line] for a line of shell
+	Shown   string   // what a person reads instead of Argv; empty: Argv
 	Timeout time.Duration
 }
 
@@ -41,6 +42,7 @@ type Result struct {
 	Class     Class
 	Name      string
 	Argv      []string
+	Shown     string // of the Spec
 	Status    Status
 	ExitCode  int
 	Signal    string

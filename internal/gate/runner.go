@@ -65,7 +65,7 @@ func (r Runner) Run(ctx context.Context, s Spec, p Place) (Result, error) {
 		},
 	})
 	result := Result{
-		Class: s.Class, Name: s.Name, Argv: s.Argv, ExitCode: res.ExitCode, Signal: res.Signal, Duration: res.Duration,
+		Class: s.Class, Name: s.Name, Argv: s.Argv, Shown: s.Shown, ExitCode: res.ExitCode, Signal: res.Signal, Duration: res.Duration,
 		Digest: out.digest(), Bytes: out.bytes, Output: out.kept(), Sealed: p.Sealed, Survivors: res.Survivors,
 	}
 	if err != nil {

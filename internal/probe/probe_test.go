@@ -103,17 +103,13 @@ func (r room) put(t *testing.T, path, text string) {
 // check makes one check in the room and gives exit code and output.
 func (r room) check(t *testing.T, s probe.Spec) (sandbox.Result, string) {
 	t.Helper()
-	argv, err := s.Argv()
-	if err != nil {
-		t.Fatal(err)
-	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	res, err := r.box.Run(context.Background(), sandbox.Command{
-		Argv: argv, Env: sandbox.BaseEnv(r.home, r.tmp), Dir: r.dir, Stdout: &out, Stderr: &out, Timeout: time.Minute, Grace: 200 * time.Millisecond,
+		Argv: s.Argv(), Env: sandbox.BaseEnv(r.home, r.tmp), Dir: r.dir, Stdout: &out, Stderr: &out, Timeout: time.Minute, Grace: 200 * time.Millisecond,
 		Policy: sandbox.Policy{ReadWrite: []string{r.dir, r.home, r.tmp}, ReadOnly: []string{exe, server}},
 	})
 	if err != nil {
