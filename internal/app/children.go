@@ -4,13 +4,17 @@ import (
 	"os"
 
 	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/probe"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
-// children never returns in a process that the harness started from its own binary: the confinement and the
-// scripted agent.
+// children never returns in a process that the harness started from its own binary: the confinement, a
+// probe, and the scripted agent.
 func children() {
 	sandbox.Child()
+	if code, ok := probe.Child(os.Args, os.Stdout); ok {
+		os.Exit(code)
+	}
 	if code, ok := agent.ScriptChild(os.Args, os.Stdin, os.Stdout); ok {
 		os.Exit(code)
 	}

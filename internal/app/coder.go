@@ -32,6 +32,9 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 	s.meter.SetTick(t.Tick, "agent")
 	tick.Item = t.Item + 1
 	s.emit(evidence.TickStarted, t.Tick)
+	if err := s.setupAgent(ctx, t.Tick); err != nil {
+		return loop.AgentSeen{}, err
+	}
 	p, err := s.prompt(ctx, t)
 	if err != nil {
 		return loop.AgentSeen{}, err
@@ -130,14 +133,14 @@ func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error
 		Goal:     prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
 		Comments: s.comments, Random: s.env.Random, Plan: promptPlan(t),
 		Rules: prompt.Rules{
-			HeldOut: len(s.cfg.Gates.Acceptance.Run.Argv) > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,
+			HeldOut: s.cfg.Gates.HeldOut() > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,
 			Protected: s.cfg.Policy.Protected, Allow: s.cfg.Policy.Allow, Deny: s.cfg.Policy.Deny,
 			MaxFiles: s.cfg.Policy.Max.Files, MaxLines: s.cfg.Policy.Max.Lines,
 		},
 	}
 	for _, g := range s.gateSpecs() {
 		if g.Class != "acceptance" {
-			in.Rules.Gates = append(in.Rules.Gates, commandLine(g.Argv))
+			in.Rules.Gates = append(in.Rules.Gates, commandOf(g))
 		}
 	}
 	for _, path := range s.cfg.Prompt.Anchors {
@@ -200,12 +203,17 @@ func (s *session) told(f loop.Feedback) prompt.Feedback {
 	case "plan":
 		return prompt.Feedback{Kind: prompt.ItemOpen, Detail: f.Text}
 	case "proof":
-		return prompt.Feedback{Kind: prompt.ProofFailed, Name: f.Gate}
+		return prompt.Feedback{Kind: prompt.ProofFailed, Name: f.Gate, Count: f.Count}
+	case "fail_first":
+		return prompt.Feedback{Kind: prompt.GuardFound, Findings: lines()}
+	case "setup":
+		return prompt.Feedback{Kind: prompt.GateFailed, Name: f.From, Command: f.Gate, Exit: f.Exit, TimedOut: f.TimedOut, Output: []byte(f.Text)}
 	case "iteration", "regression":
 		out := prompt.Feedback{Kind: prompt.GateFailed, Name: f.From, Exit: f.Exit, TimedOut: f.TimedOut, Output: []byte(f.Text)}
 		for _, g := range s.gateSpecs() {
 			if string(g.Class) == f.From {
-				out.Command = commandLine(g.Argv)
+				out.Command = commandOf(g)
+				break
 			}
 		}
 		return out

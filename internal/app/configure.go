@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/detect"
@@ -67,13 +68,11 @@ func (s *session) propose(ctx context.Context) error {
 
 // acceptable refuses what cannot be kept: gates that prove nothing, and keys whose engine does not exist yet.
 func (s *session) acceptable() error {
-	if len(s.cfg.Gates.Iteration.Argv) == 0 {
+	if !slices.ContainsFunc(s.gateSpecs(), func(g gate.Spec) bool { return g.Class == gate.Iteration }) {
 		return usage(errors.New("no gate is known, so nothing could be proved. Next: add gates.iteration to .github/proctor.yml with the command that tests this repository"))
 	}
-	for _, g := range s.gateSpecs() {
-		if err := gate.CheckTrivial(g.Argv); err != nil {
-			return usage(fmt.Errorf("%s: gates.%s: %w", s.configName(), g.Class, err))
-		}
+	if err := s.checkTrivial(); err != nil {
+		return err
 	}
 	missing, notes := notYet(s.cfg)
 	if len(missing) > 0 {
@@ -92,19 +91,6 @@ func (s *session) configName() string {
 	return s.cfgPath
 }
 
-// gateSpecs are the gates that are configured, in the order in which a proof runs them.
-func (s *session) gateSpecs() []gate.Spec {
-	g := s.cfg.Gates
-	specs := []gate.Spec{{Class: gate.Iteration, Name: "iteration", Argv: g.Iteration.Argv, Timeout: g.Timeout}}
-	if len(g.Regression.Argv) > 0 {
-		specs = append(specs, gate.Spec{Class: gate.Regression, Name: "regression", Argv: g.Regression.Argv, Timeout: g.Timeout})
-	}
-	if len(g.Acceptance.Run.Argv) > 0 {
-		specs = append(specs, gate.Spec{Class: gate.Acceptance, Name: "acceptance", Argv: g.Acceptance.Run.Argv, Timeout: g.Timeout})
-	}
-	return specs
-}
-
 // notYet lists the keys whose engine this version does not have: missing ones would break a promise and refuse the
 // run, notes are defaults that do nothing yet.
 func notYet(c config.Config) (missing, notes []string) {
@@ -114,8 +100,6 @@ func notYet(c config.Config) (missing, notes []string) {
 	}{
 		{"workspace.submodules", c.Workspace.Submodules},
 		{"workspace.lfs", c.Workspace.LFS},
-		{"gates.acceptance.feedback: count", c.Gates.Acceptance.Feedback == "count"},
-		{"prove.tests_fail_first: require", c.Prove.TestsFailFirst == "require"},
 		{"sandbox.egress", len(c.Sandbox.Egress) > 0},
 		{"publish.signing: required", c.Publish.Signing == "required"},
 		{"fix.on_check_failure", c.Fix.OnCheckFailure},

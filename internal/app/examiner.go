@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -21,26 +20,32 @@ import (
 // feedbackBytes is how much of a failing gate's output the agent is shown.
 const feedbackBytes = 16 << 10
 
-// Baseline is tick 0: every gate on the base commit, the sealed one in a proof of its own.
+// Baseline is tick 0: every gate on the base commit, the held-out ones in a proof of their own.
 func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 	var b loop.Baseline
+	s.gateCommit = s.store.Base()
 	if err := s.setup(ctx, s.gatePlace("base"), 0); err != nil {
 		b.Iteration = loop.GateSeen{Status: loop.GateWasted, Detail: err.Error()}
 		return b, nil
 	}
-	for _, spec := range s.gateSpecs() {
-		var err error
-		switch spec.Class {
-		case gate.Iteration:
-			b.Iteration, err = s.stable(ctx, spec)
-		case gate.Regression:
-			b.Regression, err = s.stable(ctx, spec)
-		case gate.Acceptance:
-			if s.cfg.Gates.Acceptance.MustFailOnBase != "never" {
-				b.Acceptance, err = s.sealedBaseline(ctx, spec)
+	var err error
+	if s.readyFor, err = s.dependencies(ctx, s.store.Base()); err != nil {
+		return b, err
+	}
+	for _, c := range []struct {
+		class gate.Class
+		into  *loop.GateSeen
+	}{{gate.Iteration, &b.Iteration}, {gate.Regression, &b.Regression}} {
+		for _, spec := range s.specsOf(c.class) {
+			seen, err := s.stable(ctx, spec)
+			if err != nil {
+				return b, err
 			}
+			*c.into = worse(*c.into, seen)
 		}
-		if err != nil {
+	}
+	if len(s.specsOf(gate.Acceptance)) > 0 && s.cfg.Gates.Acceptance.MustFailOnBase != "never" {
+		if b.Acceptance, err = s.examBaseline(ctx); err != nil {
 			return b, err
 		}
 	}
@@ -53,6 +58,10 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 // stable runs a gate on the base commit as often as configured; disagreement is flaky.
 func (s *session) stable(ctx context.Context, spec gate.Spec) (loop.GateSeen, error) {
 	at := s.gatePlace("base")
+	if isImage(spec) {
+		r, err := s.runGate(ctx, spec, at, 0)
+		return s.seen(r), err
+	}
 	s.started(spec, at, 0)
 	r, err := s.gates.Stable(ctx, spec, at.Place, s.cfg.Gates.Stability, func(ctx context.Context) error {
 		_, err := s.gateTree.Check(ctx)
@@ -70,38 +79,49 @@ func (s *session) stable(ctx context.Context, spec gate.Spec) (loop.GateSeen, er
 	return s.seen(r), nil
 }
 
-func (s *session) sealedBaseline(ctx context.Context, spec gate.Spec) (loop.GateSeen, error) {
-	proof, err := s.newProof(ctx, s.store.Base())
-	if err != nil {
-		return loop.GateSeen{}, err
+// examBaseline runs the held-out gates on the base commit as often as configured. They pass there only if all do.
+func (s *session) examBaseline(ctx context.Context) (loop.GateSeen, error) {
+	seen := loop.GateSeen{Status: loop.GatePassed}
+	before := map[string]gate.Status{}
+	w := proofWalk{commit: s.store.Base(), where: "base", classes: []gate.Class{gate.Acceptance}, repeat: s.cfg.Gates.Stability}
+	err := s.walkProof(ctx, w, func(spec gate.Spec, r gate.Result) bool {
+		was, again := before[spec.Name]
+		before[spec.Name] = r.Status
+		if again && was != r.Status {
+			// Not a word of how: it ran beside the held-out files.
+			seen = loop.GateSeen{Status: loop.GateFlaked, Detail: fmt.Sprintf("%s gave two answers on the same tree", spec.Name)}
+			return false
+		}
+		seen = worse(seen, s.seen(r))
+		return seen.Status == loop.GatePassed || seen.Status == loop.GateFailed
+	})
+	var unready *unreadyError
+	if errors.As(err, &unready) {
+		return loop.GateSeen{Status: loop.GateWasted, Detail: unready.Error()}, nil
 	}
-	defer s.wipe(proof)
-	place := s.proofPlace(proof, "base")
-	if err := s.setup(ctx, place, 0); err != nil {
-		return loop.GateSeen{Status: loop.GateWasted, Detail: err.Error()}, nil
-	}
-	r, err := s.runGate(ctx, spec, place, 0)
-	if err != nil {
-		return loop.GateSeen{}, err
-	}
-	return s.seen(r), nil
+	return seen, err
 }
 
 // place is where gates run.
 type place struct {
 	gate.Place
-	where string // "base", "gate" or "proof", for the record
+	where  string // "base", "gate", "proof", "agent" or "fail-first", for the record
+	commit git.ID // what lies there
 }
 
 func (s *session) gatePlace(where string) place {
 	home, tmp := s.place("gate-home"), s.place("gate-tmp")
-	return place{where: where, Place: gate.Place{Dir: s.gateTree.Dir(), Home: home, Tmp: tmp, ReadOnly: s.toolDirs, Env: s.gateEnv(home, tmp), KeepOutput: true}}
+	return place{where: where, commit: s.gateCommit, Place: gate.Place{Dir: s.gateTree.Dir(), Home: home, Tmp: tmp, ReadOnly: s.readable(), Env: s.gateEnv(home, tmp), KeepOutput: true}}
 }
 
 // proofPlace is sealed whole: the agent's own code runs there beside the sealed files.
 func (s *session) proofPlace(p *git.Proof, where string) place {
-	return place{where: where, Place: gate.Place{Dir: p.Dir, Home: p.Home, Tmp: p.Tmp, ReadOnly: s.toolDirs, Env: s.gateEnv(p.Home, p.Tmp), Sealed: true}}
+	return place{where: where, Place: gate.Place{Dir: p.Dir, Home: p.Home, Tmp: p.Tmp, ReadOnly: s.readable(), Env: s.gateEnv(p.Home, p.Tmp), Sealed: true}}
 }
+
+// readable are the directories that gates read besides their own: toolchains, and this program, which is what a
+// probe is made of.
+func (s *session) readable() []string { return append(slices.Clone(s.toolDirs), s.env.Exe) }
 
 // gateEnv puts the job's toolchains into a gate's PATH.
 func (s *session) gateEnv(home, tmp string) []string {
@@ -120,7 +140,13 @@ func (s *session) runGate(ctx context.Context, spec gate.Spec, at place, tick in
 	if at.Sealed {
 		gates = s.proofGates
 	}
-	r, err := gates.Run(ctx, spec, at.Place)
+	var r gate.Result
+	var err error
+	if isImage(spec) {
+		r, err = s.buildImage(ctx, spec, at)
+	} else {
+		r, err = gates.Run(ctx, spec, at.Place)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -133,10 +159,7 @@ func (s *session) started(spec gate.Spec, at place, tick int) {
 }
 
 func (s *session) ended(r gate.Result, at place, tick int) {
-	g := evidence.Gate{
-		Class: string(r.Class), Name: r.Name, Command: commandLine(r.Argv), Where: at.where, Status: string(r.Status), ExitCode: r.ExitCode,
-		Millis: r.Duration.Milliseconds(), Digest: r.Digest, Bytes: r.Bytes, Detail: r.Detail,
-	}
+	g := gateOf(r, at)
 	attrs := []slog.Attr{slog.String(evidence.KeyClass, string(r.Class)), slog.String(evidence.KeyGate, r.Name), slog.String(evidence.KeyWhere, at.where), slog.String(evidence.KeyStatus, string(r.Status))}
 	if !at.Sealed {
 		attrs = append(attrs, slog.Int(evidence.KeyExit, r.ExitCode), slog.Duration(evidence.KeyMillis, r.Duration))
@@ -149,6 +172,13 @@ func (s *session) ended(r gate.Result, at place, tick int) {
 	s.keepGate(g, tick)
 }
 
+func gateOf(r gate.Result, at place) evidence.Gate {
+	return evidence.Gate{
+		Class: string(r.Class), Name: r.Name, Command: commandOf(gate.Spec{Argv: r.Argv, Shown: r.Shown}), Where: at.where, Status: string(r.Status), ExitCode: r.ExitCode,
+		Millis: r.Duration.Milliseconds(), Digest: r.Digest, Bytes: r.Bytes, Detail: r.Detail,
+	}
+}
+
 func (s *session) keepGate(g evidence.Gate, n int) {
 	switch {
 	case n == 0:
@@ -156,6 +186,8 @@ func (s *session) keepGate(g evidence.Gate, n int) {
 	case g.Where == "proof":
 		t := s.tick(n)
 		t.Proof = append(t.Proof, g)
+	case g.Where == failFirst:
+		// It stands with the verdict on the added tests.
 	default:
 		t := s.tick(n)
 		t.Gates = append(t.Gates, g)
@@ -181,21 +213,6 @@ func (s *session) seen(r gate.Result) loop.GateSeen {
 		seen.Feedback = gate.Feedback(r, feedbackBytes)
 	}
 	return seen
-}
-
-// setup runs the configured preparation in a fresh place. Its failure is the gate's: nothing can be tested.
-func (s *session) setup(ctx context.Context, at place, tick int) error {
-	for i, c := range s.cfg.Setup {
-		spec := gate.Spec{Class: gate.Setup, Name: fmt.Sprintf("setup %d", i+1), Argv: c.Argv, Timeout: s.cfg.Gates.Timeout}
-		r, err := s.runGate(ctx, spec, at, tick)
-		if err != nil {
-			return err
-		}
-		if r.Status != gate.Passed {
-			return fmt.Errorf("setup %q %s with exit code %d. Next: run it on a clean checkout; it has no network but what sandbox.egress lists", commandLine(c.Argv), strings.ReplaceAll(string(r.Status), "_", " "), r.ExitCode)
-		}
-	}
-	return nil
 }
 
 // Guard judges the candidate against the base tree.
@@ -266,16 +283,20 @@ func (s *session) keepFiles(t *evidence.Tick, v guard.Verdict) {
 	}
 }
 
-// Gate runs the iteration or the regression gate on a clean checkout of the candidate.
+// Gate runs the iteration or the regression gates on a clean checkout of the candidate, up to the first that does not
+// pass. Behind green iteration gates the added tests are tried on the base code.
 func (s *session) Gate(ctx context.Context, p loop.Phase, candidate loop.Commit) (loop.GateSeen, error) {
-	if err := s.gateTree.Sync(ctx, git.ID(candidate.ID)); err != nil {
+	s.gateCommit = git.ID(candidate.ID)
+	if err := s.gateTree.Sync(ctx, s.gateCommit); err != nil {
 		return loop.GateSeen{}, fmt.Errorf("check out the candidate for its gates: %w", err)
 	}
 	n := s.now()
-	for _, spec := range s.gateSpecs() {
-		if string(spec.Class) != string(p) {
-			continue
-		}
+	seen, err := s.refresh(ctx, s.gateCommit, n)
+	if err != nil || !passedAll(seen) {
+		return seen, err
+	}
+	seen = loop.GateSeen{Detail: "no such gate"}
+	for _, spec := range s.specsOf(gate.Class(p)) {
 		r, err := s.runGate(ctx, spec, s.gatePlace("gate"), n)
 		if err != nil {
 			return loop.GateSeen{}, err
@@ -287,9 +308,14 @@ func (s *session) Gate(ctx context.Context, p loop.Phase, candidate loop.Commit)
 		if len(drift.Changed) > 0 {
 			s.note(fmt.Sprintf("tick %d: the %s gate changed %s, which was put back; what is pushed is the commit", n, spec.Name, files(drift.Changed)))
 		}
-		return s.seen(r), nil
+		if seen = s.seen(r); !passedAll(seen) {
+			return seen, nil
+		}
 	}
-	return loop.GateSeen{Detail: "no such gate"}, nil
+	if p == loop.AtIteration && seen.Status == loop.GatePassed {
+		return s.tryFirst(ctx, seen)
+	}
+	return seen, nil
 }
 
 func files(paths []string) string {
@@ -301,119 +327,4 @@ func files(paths []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
 	}
 	return strings.Join(shown, ", ")
-}
-
-// Prove runs every gate in a pristine checkout of exactly the commit that will be pushed.
-func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofSeen, error) {
-	n := s.now()
-	if err := s.recollect(ctx, n, candidate); err != nil {
-		return loop.ProofSeen{}, err
-	}
-	if err := s.recallReview(ctx, n); err != nil {
-		return loop.ProofSeen{}, err
-	}
-	id := git.ID(candidate.ID)
-	if s.cfg.Publish.History == "squash" {
-		// The one commit is made before the proof, so that the proved id is the pushed id.
-		var err error
-		if id, err = s.store.Squash(ctx, id, s.meta(n)); err != nil {
-			return loop.ProofSeen{}, fmt.Errorf("squash before the proof: %w", err)
-		}
-	}
-	s.emit(evidence.ProofStarted, n, slog.String(evidence.KeyCommit, string(id)))
-	seen, err := s.prove(ctx, id, n)
-	if err != nil {
-		return seen, err
-	}
-	status := "failed"
-	if seen.Passed {
-		s.proved, status = id, "passed"
-		s.tick(n).Commit = &evidence.Commit{ID: string(id), Tree: candidate.Tree} // squashed, it has another id
-	}
-	s.emit(evidence.ProofEnded, n, slog.String(evidence.KeyCommit, string(id)), slog.String(evidence.KeyStatus, status))
-	return seen, nil
-}
-
-// recollect fills the record's tick where an earlier run made the candidate and this one only proves it: what is
-// published is shown and guarded here too.
-func (s *session) recollect(ctx context.Context, n int, candidate loop.Commit) error {
-	t := s.tick(n)
-	if t.Commit != nil {
-		return nil
-	}
-	changes, err := s.store.Diff(ctx, s.store.BaseTree(), git.ID(candidate.Tree))
-	if err != nil {
-		return fmt.Errorf("compare what an earlier run kept with the base: %w", err)
-	}
-	s.snap = git.Snapshot{Commit: git.ID(candidate.ID), Tree: git.ID(candidate.Tree), Changes: changes}
-	t.Commit = &evidence.Commit{ID: candidate.ID, Tree: candidate.Tree}
-	t.Note = "made by an earlier run and proved again; the agent was not called"
-	seen, err := s.Guard(ctx, n, loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree}, candidate)
-	if err == nil && seen.Level != loop.GuardPass {
-		err = &ended{terminal: evidence.SafetyHalt, reason: "what an earlier run kept breaks a rule now: " + seen.Detail}
-	}
-	return err
-}
-
-func (s *session) prove(ctx context.Context, id git.ID, n int) (loop.ProofSeen, error) {
-	proof, err := s.newProof(ctx, id)
-	if err != nil {
-		return loop.ProofSeen{}, err
-	}
-	defer s.wipe(proof)
-	at := s.proofPlace(proof, "proof")
-	if err := s.setup(ctx, at, n); err != nil {
-		var e *ended
-		if errors.As(err, &e) {
-			return loop.ProofSeen{}, err
-		}
-		return loop.ProofSeen{Broken: ctx.Err() == nil, Stopped: ctx.Err() != nil, Gate: "setup"}, nil
-	}
-	for _, spec := range s.gateSpecs() {
-		r, err := s.runGate(ctx, spec, at, n)
-		if err != nil {
-			return loop.ProofSeen{}, err
-		}
-		switch r.Status {
-		case gate.Passed:
-		case gate.Failed, gate.TimedOut:
-			return loop.ProofSeen{Gate: spec.Name, Acceptance: spec.Class == gate.Acceptance}, nil
-		case gate.Stopped:
-			return loop.ProofSeen{Stopped: true}, nil
-		default:
-			return loop.ProofSeen{Broken: true, Gate: spec.Name}, nil
-		}
-	}
-	return loop.ProofSeen{Passed: true}, nil
-}
-
-func (s *session) newProof(ctx context.Context, id git.ID) (*git.Proof, error) {
-	dir, err := os.MkdirTemp(s.dir, "proof-")
-	if err != nil {
-		return nil, fmt.Errorf("make the proof's directory: %w", err)
-	}
-	var opts []git.WorktreeOption
-	user, other := s.proofBox.User()
-	if other {
-		opts = append(opts, git.OwnedBy(git.Owner{UID: user.UID, GID: user.GID}))
-	}
-	p, err := s.store.NewProof(ctx, filepath.Join(dir, "proof"), id, opts...)
-	if err != nil {
-		return nil, fmt.Errorf("make the pristine checkout: %w", err)
-	}
-	if err := s.carry(ctx, p); err != nil {
-		return nil, err
-	}
-	if err := s.proofBox.Own(p.Dir, p.Home, p.Tmp); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// wipe removes a proof whole: what the agent's code left there beside the sealed files must be gone before
-// anything of the agent runs again.
-func (s *session) wipe(p *git.Proof) {
-	if err := p.Remove(); err != nil {
-		s.unwiped = err
-	}
 }

@@ -73,7 +73,10 @@ func (s *session) closeTick(st loop.State) {
 // verdictOf is one word for how far the tick came.
 func verdictOf(t *evidence.Tick) string {
 	for _, g := range t.Proof {
-		if g.Status != "passed" {
+		switch {
+		case g.Status != "passed" && g.HeldOut():
+			return "acceptance_failed"
+		case g.Status != "passed":
 			return g.Name + "_failed"
 		}
 	}

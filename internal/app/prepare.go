@@ -26,7 +26,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.confine(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{s.openMeter, s.chooseAgent, s.makeGuard, s.makeTrees} {
+	for _, step := range []func(context.Context) error{s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.makeTrees} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *session) confine(ctx context.Context) error {
 			s.note("not enforced here: " + l.Name + " (" + l.Detail + ")")
 		}
 	}
-	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports)
+	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports, s.examPlace())
 	s.gates = &gate.Runner{Box: s.box}
 	return s.confineProofs()
 }
@@ -237,7 +237,7 @@ func (s *session) steering() []string {
 
 // makeTrees makes the agent's directory and the gates', both without the sealed files.
 func (s *session) makeTrees(ctx context.Context) error {
-	sealed, err := s.sealed()
+	sealed, err := s.sealedOrNone()
 	if err != nil {
 		return usage(err)
 	}

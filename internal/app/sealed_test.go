@@ -10,10 +10,10 @@ import (
 	"github.com/proctor-ci/proctor/internal/agent"
 )
 
-// probe is an agent's look at all it can reach for a text that is no part of the plan as a whole: its directory and
+// searching is an agent's look at all it can reach for a text that is no part of the plan as a whole: its directory and
 // everything around it, the checkout, every object store, processes, and the places that programs leave things in. What it
 // finds goes by name into found.txt, which is pushed like any file.
-func probe(first, rest string) agent.Step {
+func searching(first, rest string) agent.Step {
 	return sh(fmt.Sprintf(`
 m='%s'; m="$m"'%s'
 : > found.txt
@@ -37,7 +37,7 @@ func TestTheSealedFileIsNowhereThatTheAgentCanLook(t *testing.T) {
 	// INV-27
 	world := func(t *testing.T, mark, sealed, sandbox string) *world {
 		return open(t, setting{
-			plan: []tick{{probe(mark[:9], mark[9:]), reply(allRight)}}, mark: mark, leaks: sealed == "",
+			plan: []tick{{searching(mark[:9], mark[9:]), reply(allRight)}}, mark: mark, leaks: sealed == "",
 			config: map[string]string{
 				"gates":   "{iteration: sh tests/run.sh, acceptance: {run: sh sealed/check.sh" + sealed + "}, stability: 1}",
 				"sandbox": "{mode: " + sandbox + "}",
@@ -80,7 +80,7 @@ func TestTheSealedFileIsNowhereThatTheAgentCanLook(t *testing.T) {
 
 func TestTheJobsSecretsAreNowhereThatTheAgentCanLook(t *testing.T) {
 	// INV-33: the job's token, plain and as the checkout's header holds it, the runner's own token and the model key.
-	secrets := probe("gh[s]_[0-9a-f]{40}|eC1hY2Nlc3M", "tdG9rZW46|runtime[-][0-9a-f]{16}|sk-[e]2e-k3y")
+	secrets := searching("gh[s]_[0-9a-f]{40}|eC1hY2Nlc3M", "tdG9rZW46|runtime[-][0-9a-f]{16}|sk-[e]2e-k3y")
 	keep := func(y string) string {
 		return strings.Replace(y, "persist-credentials: false", "persist-credentials: true", 1)
 	}
@@ -137,7 +137,7 @@ fi
 			t.Cleanup(func() { _ = os.Remove(filepath.Join(d, name)) })
 		}
 		return open(t, setting{
-			plan: []tick{{write("app/lib.sh", leak), reply(halfRight)}, {probe(mark[:9], mark[9:]), reply(allRight)}}, mark: mark,
+			plan: []tick{{write("app/lib.sh", leak), reply(halfRight)}, {searching(mark[:9], mark[9:]), reply(allRight)}}, mark: mark,
 			config: map[string]string{"sandbox": "{mode: " + sandbox + "}"},
 		})
 	}

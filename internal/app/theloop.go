@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/gate"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
 )
@@ -38,7 +39,7 @@ func (s *session) loop(ctx context.Context) error {
 		MaxDuration: s.cfg.Stops.MaxDuration, Reserve: reserve(s.cfg.Stops.MaxDuration),
 		NoProgressAfter: s.cfg.Stops.NoProgressAfter, ReviewStallAfter: s.cfg.Stops.ReviewStallAfter, PlanStallAfter: s.cfg.Stops.PlanStallAfter,
 		Attempts: max(s.cfg.Gates.Acceptance.Attempts, 1), AgentFailures: agentFailures,
-		Regression: len(s.cfg.Gates.Regression.Argv) > 0, Review: s.cfg.Review.Enabled,
+		Regression: len(s.specsOf(gate.Regression)) > 0, Review: s.cfg.Review.Enabled,
 		MustFail: s.cfg.Gates.Acceptance.MustFailOnBase == "always",
 	}
 	if s.req.dryRun {

@@ -108,21 +108,42 @@ func (v *verification) comparePolicy(ctx context.Context) error {
 	return nil
 }
 
-// reprove runs the proof's gates as the run did: in the same order, in a pristine checkout, as the same user,
+// reprove runs the proof's gates as the run did: in the same order, in pristine checkouts, as the same user,
 // up to the first that does not pass.
 func (v *verification) reprove(ctx context.Context) error {
 	v.gates = v.proofGates // whatever runs here runs beside the sealed files
 	v.emit(evidence.ProofStarted, 1, slog.String(evidence.KeyCommit, v.of.claim.Head.ID))
 	stop := spinning(v.view)
 	defer stop()
-	proof, err := v.newProof(ctx, git.ID(v.of.claim.Head.ID))
-	if err != nil {
+	if err := v.bringExam(ctx); err != nil {
 		return err
 	}
-	defer v.wipe(proof)
-	at := v.proofPlace(proof, "proof")
-	at.Sealed, at.KeepOutput = false, true // for the maintainer's own terminal; nothing of it is stored
-	if err := v.setup(ctx, at, 1); err != nil {
+	var last *gate.Result
+	var failed error
+	n := 0
+	// What runs is for the maintainer's own terminal; nothing of it is stored.
+	w := proofWalk{commit: git.ID(v.of.claim.Head.ID), tick: 1, where: "proof", open: func(at *place) { at.Sealed, at.KeepOutput = false, true }}
+	err := v.walkProof(ctx, w, func(spec gate.Spec, r gate.Result) bool {
+		n++
+		if failed = v.keepLog(r, n); failed != nil {
+			return false
+		}
+		if spec.Class == gate.Acceptance || r.Status != gate.Passed {
+			v.show(r)
+		}
+		if r.Status == gate.Stopped {
+			failed = &ended{terminal: evidence.Cancelled, reason: "stopped on request"}
+			return false
+		}
+		if r.Status != gate.Passed {
+			last = &r
+			return spec.Class == gate.Acceptance && r.Status == gate.Failed && v.counting()
+		}
+		return true
+	})
+	var unready *unreadyError
+	switch {
+	case errors.As(err, &unready):
 		if ctx.Err() != nil {
 			return &ended{terminal: evidence.Cancelled, reason: "stopped on request"}
 		}
@@ -130,27 +151,49 @@ func (v *verification) reprove(ctx context.Context) error {
 			return err
 		}
 		v.note("setup fails here as it did then: " + v.red.String(err.Error()))
-		return v.compareGates(nil)
+	case err != nil:
+		return err
+	case failed != nil:
+		return failed
 	}
-	for i, spec := range v.gateSpecs() {
-		r, err := v.runGate(ctx, spec, at, 1)
+	return v.compareGates(last)
+}
+
+// bringExam brings the held-out files that the claim was proved with: of the same commit, from the same forge.
+func (v *verification) bringExam(ctx context.Context) error {
+	commit := ""
+	if h := v.of.claim.HeldOut; h != nil {
+		commit = h.Commit
+	}
+	if v.examFromSource() && v.of.forge != nil {
+		repo, err := v.of.forge.Repository(ctx)
 		if err != nil {
 			return err
 		}
-		if err := v.keepLog(r, i+1); err != nil {
-			return err
-		}
-		if spec.Class == gate.Acceptance || r.Status != gate.Passed {
-			v.show(r)
-		}
-		if r.Status == gate.Stopped {
-			return &ended{terminal: evidence.Cancelled, reason: "stopped on request"}
-		}
-		if r.Status != gate.Passed {
-			return v.compareGates(&r)
-		}
+		r := v.of.forge.Remote()
+		v.remote = git.Remote{URL: r.URL, Username: r.Username, Token: r.Token}
+		v.trigger.Repo.Owner, v.trigger.Repo.Name = repo.Owner, repo.Name
 	}
-	return v.compareGates(nil)
+	if err := v.fetchExam(ctx, commit); err != nil {
+		return err
+	}
+	v.compareExam()
+	return nil
+}
+
+// compareExam holds the held-out files to those that the claim was proved with.
+func (v *verification) compareExam() {
+	was, is := v.of.claim.HeldOut, v.rec.HeldOut
+	if was == nil && is == nil || !v.of.claimed {
+		return
+	}
+	tree := func(h *evidence.HeldOut) string {
+		if h == nil {
+			return "none"
+		}
+		return h.Tree
+	}
+	v.compare("held-out files", tree(was), tree(is))
 }
 
 // show keeps what a gate printed for the end of the account. A CI job's log is no place for it.

@@ -171,7 +171,7 @@ func (v *verification) fromRecord(ctx context.Context, file string) (subject, er
 	if s.forge, err = forgeAt(v.env, a); err != nil {
 		return s, usage(err)
 	}
-	if v.has(ctx, s.claim) {
+	if s.claim.HeldOut == nil && v.has(ctx, s.claim) {
 		s.forge = nil // all is here, and nobody has to be asked
 		return s, nil
 	}

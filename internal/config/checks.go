@@ -104,6 +104,14 @@ func checkBranchPattern(s string) error {
 	return nil
 }
 
+// checkRepository accepts owner/name, with groups in front on GitLab.
+func checkRepository(s string) error {
+	if !personName.MatchString(s) || !strings.Contains(s, "/") || strings.HasSuffix(s, ".git") {
+		return wrong(`write it like "acme/exams"`, "%q is not owner/name", s)
+	}
+	return nil
+}
+
 // checkRef accepts what names a commit of a remote: a branch, a tag, a full ref or an id.
 func checkRef(s string) error {
 	if s == "HEAD" || checkBranch(s) != nil {

@@ -111,7 +111,7 @@ func gateKeys() []key {
 			doc: "Further held-out commands, run after `run`. Each is a gate of its own, so that `feedback: count` has something to count.",
 		},
 		{
-			path: "gates.acceptance.source.repo", example: "acme/exams", check: optional(checkPerson), field: func(c *Config) any { return &c.Gates.Acceptance.Source.Repo },
+			path: "gates.acceptance.source.repo", example: "acme/exams", check: optional(checkRepository), field: func(c *Config) any { return &c.Gates.Acceptance.Source.Repo },
 			doc: "The repository, on the same forge; the run's token has to be able to read it. Empty: this repository.",
 		},
 		{

@@ -8,12 +8,14 @@ import (
 
 // Claim is the part of a record that anybody can repeat: the ids, and how each gate of the proof ended.
 type Claim struct {
-	Run    string        `json:"run"`
-	Tool   string        `json:"tool"` // version of the program that wrote it
-	Base   Commit        `json:"base"`
-	Head   Commit        `json:"head"` // what was proved, or what the last proof looked at
-	Config string        `json:"config"`
-	Gates  []ClaimedGate `json:"gates"` // in the order they ran; empty: an earlier run proved it, and all passed
+	Run    string `json:"run"`
+	Tool   string `json:"tool"` // version of the program that wrote it
+	Base   Commit `json:"base"`
+	Head   Commit `json:"head"` // what was proved, or what the last proof looked at
+	Config string `json:"config"`
+	// HeldOut is where held-out files came from that are not the base commit's own; nil: there were none.
+	HeldOut *HeldOut      `json:"held_out,omitempty"`
+	Gates   []ClaimedGate `json:"gates"` // in the order they ran; empty: an earlier run proved it, and all passed
 }
 
 // ClaimedGate is one gate of a proof. The command is left out: the base commit's configuration has it.
@@ -27,7 +29,7 @@ type ClaimedGate struct {
 // Claim is what the record says about its last proof. ok is false when there was none: the run never got
 // so far, and there is nothing to repeat.
 func (r Record) Claim() (c Claim, ok bool) {
-	c = Claim{Run: r.Run, Tool: r.Tool.Version, Base: r.Base, Config: r.Config.Digest, Gates: []ClaimedGate{}}
+	c = Claim{Run: r.Run, Tool: r.Tool.Version, Base: r.Base, Config: r.Config.Digest, HeldOut: r.HeldOut, Gates: []ClaimedGate{}}
 	proved := (r.Terminal == Done || r.Terminal == PublishFailed) && !r.rehearsal() && r.Head != nil
 	if proved {
 		c.Head = *r.Head

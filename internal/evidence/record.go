@@ -23,7 +23,8 @@ type Record struct {
 	Trigger     Trigger    `json:"trigger"`
 	Config      ConfigRef  `json:"config"`
 	Base        Commit     `json:"base"`
-	Head        *Commit    `json:"head,omitempty"` // the last good commit; on done the proved one
+	Head        *Commit    `json:"head,omitempty"`     // the last good commit; on done the proved one
+	HeldOut     *HeldOut   `json:"held_out,omitempty"` // held-out files that are not the repository's own
 	Branch      string     `json:"branch,omitempty"`
 	Kept        string     `json:"kept_ref,omitempty"` // the ref on the forge where the work is kept
 	Agent       AgentRef   `json:"agent"`
@@ -82,6 +83,28 @@ type Commit struct {
 	Tree string `json:"tree"`
 }
 
+// HeldOut says where held-out files came from that are not the base commit's sealed ones. No path of
+// them is named: the paths tell what is examined.
+type HeldOut struct {
+	Form   string `json:"form"`                 // "source" or "dir"
+	Repo   string `json:"repository,omitempty"` // source: owner/name
+	Ref    string `json:"ref,omitempty"`        // source: as configured
+	Commit string `json:"commit,omitempty"`     // source: what the ref stood on
+	Tree   string `json:"tree"`                 // of what was laid over, for dir too
+	Files  int    `json:"files"`
+}
+
+// FailFirst says what the tests that a change adds do on the base code.
+type FailFirst struct {
+	Mode    string   `json:"mode"`             // "warn" or "require"
+	Verdict string   `json:"verdict"`          // "assertion", "passed", "collection", "unknown" or "none" (no test was added)
+	Runner  string   `json:"runner,omitempty"` // whose output was recognised
+	Tests   []string `json:"tests,omitempty"`  // names of added tests, at most 50
+	Detail  string   `json:"detail,omitempty"`
+	Same    bool     `json:"same,omitempty"` // an earlier tick asked with the same tests
+	Gate    *Gate    `json:"gate,omitempty"` // the gate run on the base code
+}
+
 // AgentRef is the agent that ran.
 type AgentRef struct {
 	Name    string `json:"name"`
@@ -104,6 +127,7 @@ type Tick struct {
 	Share    *Review     `json:"item_review,omitempty"` // of that item's share of the change
 	Review   *Review     `json:"review,omitempty"`
 	Proof    []Gate      `json:"proof"` // of the pristine checkout
+	First    *FailFirst  `json:"fail_first,omitempty"`
 	CostUSD  money.USD   `json:"cost_usd"`
 	Verdict  string      `json:"verdict"` // one word, also the Proctor-Verdict trailer
 	Note     string      `json:"note,omitempty"`
@@ -145,7 +169,7 @@ type Gate struct {
 	Class    string `json:"class"`
 	Name     string `json:"name"`
 	Command  string `json:"command"`
-	Where    string `json:"where"` // "base", "gate", "proof"
+	Where    string `json:"where"` // "base", "gate", "proof", "fail-first"
 	Status   string `json:"status"`
 	ExitCode int    `json:"exit"`
 	Millis   int64  `json:"ms"`
