@@ -41,9 +41,15 @@ func runners() []runner {
 	}
 }
 
+// maxRead is how much of an output is read, from its end.
+const maxRead = 4 << 20
+
 // Read reads the output of a gate that failed. Where several runners are recognised (a gate may run more than one),
 // an assertion counts before anything else, then an error in a test, then a failed collection.
 func Read(output string) Reading {
+	if cut := len(output) - maxRead; cut > 0 {
+		output = output[cut:] // runners sum up at the end
+	}
 	text := plain(output)
 	best := Reading{Kind: Unknown}
 	for _, r := range runners() {

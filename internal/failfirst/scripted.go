@@ -99,8 +99,20 @@ func minitest(s string) (Reading, bool) {
 	return Reading{Kind: Collection}, minitestLoad.MatchString(s) && minitestShape.MatchString(s) && !rspecLoad.MatchString(s)
 }
 
+// jsFailed sorts failed tests by how their first words name what ended them. Lines of source that a runner shows
+// around the place are left out: they hold expect() in any case.
+func jsFailed(heads, bodies []string) ([]string, int) {
+	cut := make([]string, len(bodies))
+	for i, b := range bodies {
+		cut[i] = jsSource.ReplaceAllString(b, "")
+	}
+	return sorted(heads, cut, jsAssert)
+}
+
+var jsSource = regexp.MustCompile(`(?m)^\s*>?\s*\d*\s*\|.*$`)
+
 // jsAssert is how assertion libraries of JavaScript name what failed.
-var jsAssert = regexp.MustCompile(`(?m)expect\((?:received|.*)\)\.|AssertionError|ERR_ASSERTION|\bexpected .* to \b|Expected: |toMatchSnapshot|toThrow`)
+var jsAssert = regexp.MustCompile(`(?m)^\s*expect\(.*\)\.|AssertionError|ERR_ASSERTION|^\s*Expected: |^\s*Snapshot `)
 
 var (
 	jestSum   = regexp.MustCompile(`(?m)^Tests:\s+.*\d+ total|^Test Suites:\s+.*\d+ total`)
@@ -119,7 +131,7 @@ func jest(s string) (Reading, bool) {
 			names, texts = append(names, strings.ReplaceAll(h, " › ", " > ")), append(texts, bodies[i])
 		}
 	}
-	failed, thrown := sorted(names, texts, jsAssert)
+	failed, thrown := jsFailed(names, texts)
 	return verdict(failed, thrown, jestLoad.MatchString(s)), true
 }
 
@@ -143,13 +155,13 @@ func vitest(s string) (Reading, bool) {
 		}
 		names, texts = append(names, h), append(texts, bodies[i])
 	}
-	failed, thrown := sorted(names, texts, jsAssert)
+	failed, thrown := jsFailed(names, texts)
 	return verdict(failed, thrown, load), len(heads) > 0
 }
 
 var (
 	mochaSum   = regexp.MustCompile(`(?m)^\s+\d+ failing$`)
-	mochaBlock = regexp.MustCompile(`(?m)^\s+\d+\) (.+(?:\n(?:       .+))*?):?$`)
+	mochaBlock = regexp.MustCompile(`(?m)^\s+\d+\) (.+(?:\n {7,}\S.*)*?):$`)
 	mochaLoad  = regexp.MustCompile(`(?m)(?:node_modules/mocha/|Mocha).*(?:\n.*)*?(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)|(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)(?:.*\n)*?.*node_modules/mocha/`)
 )
 
@@ -162,7 +174,7 @@ func mocha(s string) (Reading, bool) {
 	for i, h := range heads {
 		heads[i] = strings.TrimSuffix(strings.Join(strings.Fields(h), " "), ":")
 	}
-	failed, thrown := sorted(heads, bodies, jsAssert)
+	failed, thrown := jsFailed(heads, bodies)
 	return verdict(failed, thrown, false), true
 }
 
@@ -193,7 +205,7 @@ func nodeTest(s string) (Reading, bool) {
 			names, texts = append(names, h), append(texts, bodies[i])
 		}
 	}
-	failed, thrown := sorted(names, texts, jsAssert)
+	failed, thrown := jsFailed(names, texts)
 	if len(failed) > 0 {
 		thrown = 0
 	}
