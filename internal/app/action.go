@@ -94,7 +94,7 @@ func jobRequest(env Env, host ci.Host) (request, error) {
 		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
 		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), secrets: held(env, token, key.Value),
-		examDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
+		heldDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
 	}
 	req.parse, err = jobTrigger(host)
 	return req, err

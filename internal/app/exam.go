@@ -13,7 +13,14 @@ const maxScript = 1 << 20
 func (s *session) readExam(ctx context.Context) *exam.Exam {
 	var gates []exam.Gate
 	for _, g := range s.gateSpecs() {
-		gates = append(gates, exam.Gate{Name: "gates." + string(g.Class), Argv: g.Argv})
+		if g.Shown == "" {
+			gates = append(gates, exam.Gate{Name: "gates." + string(g.Class), Argv: g.Argv})
+		}
+	}
+	for _, p := range s.cfg.Gates.Probes {
+		if len(p.Start.Argv) > 0 {
+			gates = append(gates, exam.Gate{Name: "gates.probes", Argv: p.Start.Argv})
+		}
 	}
 	for _, c := range s.cfg.Setup {
 		gates = append(gates, exam.Gate{Name: "setup", Argv: c.Argv})

@@ -45,7 +45,7 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 		}
 	}
 	if len(s.specsOf(gate.Acceptance)) > 0 && s.cfg.Gates.Acceptance.MustFailOnBase != "never" {
-		if b.Acceptance, err = s.examBaseline(ctx); err != nil {
+		if b.Acceptance, err = s.heldOutBaseline(ctx); err != nil {
 			return b, err
 		}
 	}
@@ -79,8 +79,8 @@ func (s *session) stable(ctx context.Context, spec gate.Spec) (loop.GateSeen, er
 	return s.seen(r), nil
 }
 
-// examBaseline runs the held-out gates on the base commit as often as configured. They pass there only if all do.
-func (s *session) examBaseline(ctx context.Context) (loop.GateSeen, error) {
+// heldOutBaseline runs the held-out gates on the base commit as often as configured. They pass there only if all do.
+func (s *session) heldOutBaseline(ctx context.Context) (loop.GateSeen, error) {
 	seen := loop.GateSeen{Status: loop.GatePassed}
 	before := map[string]gate.Status{}
 	w := proofWalk{commit: s.store.Base(), where: "base", classes: []gate.Class{gate.Acceptance}, repeat: s.cfg.Gates.Stability}
@@ -186,6 +186,9 @@ func (s *session) keepGate(g evidence.Gate, n int) {
 	case g.Where == "proof":
 		t := s.tick(n)
 		t.Proof = append(t.Proof, g)
+	case g.Where == agentPlace:
+		// It says nothing about a tick: the run is being made ready.
+		s.rec.Baseline = append(s.rec.Baseline, g)
 	case g.Where == failFirst:
 		// It stands with the verdict on the added tests.
 	default:

@@ -12,24 +12,23 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/git"
-	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
-// noExam is a run that cannot have its held-out files. It ends before the first paid call.
-func noExam(reason, next string, err error) error {
+// noHeldOut is a run that cannot have its held-out files. It ends before the first paid call.
+func noHeldOut(reason, next string, err error) error {
 	return &ended{terminal: evidence.GateBroken, reason: reason, next: next, err: err}
 }
 
-// fetchExam brings the held-out files that are not the repository's own into the store, where nobody else reads,
+// fetchHeldOut brings the held-out files that are not the repository's own into the store, where nobody else reads,
 // and says where they came from. commit, when given, is the source's commit that an earlier run recorded.
-func (s *session) fetchExam(ctx context.Context, commit string) error {
+func (s *session) fetchHeldOut(ctx context.Context, commit string) error {
 	a := s.cfg.Gates.Acceptance
 	var err error
 	switch {
 	case a.Dir != "":
-		err = s.importExam(ctx)
-	case s.examFromSource():
+		err = s.importHeldOut(ctx)
+	case s.heldFromSource():
 		err = s.fetchSource(ctx, commit)
 	default:
 		return nil
@@ -37,29 +36,29 @@ func (s *session) fetchExam(ctx context.Context, commit string) error {
 	if err != nil {
 		return err
 	}
-	s.rec.HeldOut.Files = len(s.exam)
-	return s.checkExam(ctx)
+	s.rec.HeldOut.Files = len(s.heldFiles)
+	return s.checkHeldOut(ctx)
 }
 
-// holdOut is fetchExam as a step of prepare.
-func (s *session) holdOut(ctx context.Context) error { return s.fetchExam(ctx, "") }
+// holdOut is fetchHeldOut as a step of prepare.
+func (s *session) holdOut(ctx context.Context) error { return s.fetchHeldOut(ctx, "") }
 
-// examPlace is the directory that the job provides, as far as it is known; "" for none.
-func (s *session) examPlace() string {
+// heldPlace is the directory that the job provides, as far as it is known; "" for none.
+func (s *session) heldPlace() string {
 	if dir := s.cfg.Gates.Acceptance.Dir; dir != "input" {
 		return dir
 	}
-	return s.req.examDir
+	return s.req.heldDir
 }
 
-// examFromSource tells whether held-out files come from a commit that is not the run's.
-func (s *session) examFromSource() bool {
+// heldFromSource tells whether held-out files come from a commit that is not the run's.
+func (s *session) heldFromSource() bool {
 	src := s.cfg.Gates.Acceptance.Source
 	return src.Repo != "" || src.Ref != "" || src.Path != ""
 }
 
-// examLaid tells whether there are held-out files beside the repository's own.
-func (s *session) examLaid() bool { return s.examFromSource() || s.cfg.Gates.Acceptance.Dir != "" }
+// laysOver tells whether there are held-out files beside the repository's own.
+func (s *session) laysOver() bool { return s.heldFromSource() || s.cfg.Gates.Acceptance.Dir != "" }
 
 func (s *session) fetchSource(ctx context.Context, known string) error {
 	src := s.cfg.Gates.Acceptance.Source
@@ -70,21 +69,21 @@ func (s *session) fetchSource(ctx context.Context, known string) error {
 	what := fmt.Sprintf("the held-out files of %s at %s", name, first(ref, "its default branch"))
 	id, err := s.sourceCommit(ctx, src.Repo, first(known, ref))
 	if err != nil {
-		return noExam(what+" cannot be fetched: "+err.Error(), s.sourceAdvice(name, err), err)
+		return noHeldOut(what+" cannot be fetched: "+err.Error(), s.sourceAdvice(name, err), err)
 	}
 	tree, err := s.store.Tree(ctx, id)
 	if err != nil {
-		return noExam(what+" cannot be read: "+err.Error(), "check gates.acceptance.source", err)
+		return noHeldOut(what+" cannot be read: "+err.Error(), "check gates.acceptance.source", err)
 	}
-	if s.exam, err = s.store.Files(ctx, tree, src.Path); err != nil {
+	if s.heldFiles, err = s.store.Files(ctx, tree, src.Path); err != nil {
 		next := "check gates.acceptance.source"
 		if errors.Is(err, fs.ErrNotExist) {
 			next = fmt.Sprintf("check gates.acceptance.source.path: commit %s has no folder %s", short(string(id)), src.Path)
 		}
-		return noExam(what+" cannot be read: "+err.Error(), next, err)
+		return noHeldOut(what+" cannot be read: "+err.Error(), next, err)
 	}
-	if len(s.exam) == 0 {
-		return noExam(what+" are none: the folder is empty", "add the held-out tests there, or take gates.acceptance.source out", nil)
+	if len(s.heldFiles) == 0 {
+		return noHeldOut(what+" are none: the folder is empty", "add the held-out tests there, or take gates.acceptance.source out", nil)
 	}
 	s.rec.HeldOut = &evidence.HeldOut{Form: "source", Repo: name, Ref: ref, Commit: string(id), Tree: string(tree)}
 	return nil
@@ -137,43 +136,43 @@ func (s *session) sourceAdvice(name string, err error) string {
 	return "check gates.acceptance.source, then ask again; nothing was spent"
 }
 
-// importExam copies the directory that the job provides.
-func (s *session) importExam(ctx context.Context) error {
-	dir, err := s.examDir()
+// importHeldOut copies the directory that the job provides.
+func (s *session) importHeldOut(ctx context.Context) error {
+	dir, err := s.givenDir()
 	if err != nil {
 		return err
 	}
 	tree, err := s.store.ImportDir(ctx, dir)
 	if err != nil {
-		return noExam("the held-out directory cannot be read: "+err.Error(), "let an earlier step of the job make it, outside the checkout; nothing was spent", err)
+		return noHeldOut("the held-out directory cannot be read: "+err.Error(), "let an earlier step of the job make it, outside the checkout; nothing was spent", err)
 	}
-	if s.exam, err = s.store.Files(ctx, tree, ""); err != nil {
+	if s.heldFiles, err = s.store.Files(ctx, tree, ""); err != nil {
 		return fmt.Errorf("read the held-out directory: %w", err)
 	}
 	s.rec.HeldOut = &evidence.HeldOut{Form: "dir", Tree: string(tree)}
 	return nil
 }
 
-// examDir is where the job put the held-out files: nowhere that the agent or a visible gate could read.
-func (s *session) examDir() (string, error) {
+// givenDir is where the job put the held-out files: nowhere that the agent or a visible gate could read.
+func (s *session) givenDir() (string, error) {
 	const give = "give the input acceptance-dir (GitLab: the variable PROCTOR_ACCEPTANCE_DIR; command line: --acceptance-dir) an absolute path outside the checkout"
 	dir := s.cfg.Gates.Acceptance.Dir
 	if dir == "input" {
-		if dir = s.req.examDir; dir == "" {
-			return "", noExam("the job has not said where the held-out directory is", give, nil)
+		if dir = s.req.heldDir; dir == "" {
+			return "", noHeldOut("the job has not said where the held-out directory is", give, nil)
 		}
 	}
 	if !filepath.IsAbs(dir) {
-		return "", noExam(fmt.Sprintf("the held-out directory %q is no absolute path", dir), give, nil)
+		return "", noHeldOut(fmt.Sprintf("the held-out directory %q is no absolute path", dir), give, nil)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", noExam("the held-out directory does not exist here: "+err.Error(), "let an earlier step of the job make it, and mount it where the action runs in a container", err)
+		return "", noHeldOut("the held-out directory does not exist here: "+err.Error(), "let an earlier step of the job make it, and mount it where the action runs in a container", err)
 	}
 	for _, open := range []struct{ dir, what string }{{s.req.checkout, "the checkout"}, {s.dir, "the run's own directory"}, {s.req.reports, "the directory of the report"}} {
 		at, err := filepath.EvalSymlinks(open.dir)
 		if err == nil && (within(real, at) || within(at, real)) {
-			return "", noExam("the held-out directory and "+open.what+" lie in one another", give, nil)
+			return "", noHeldOut("the held-out directory and "+open.what+" lie in one another", give, nil)
 		}
 	}
 	readable := sandbox.IsSystem(real)
@@ -181,14 +180,14 @@ func (s *session) examDir() (string, error) {
 		readable = readable || within(real, d)
 	}
 	if readable {
-		return "", noExam("the held-out directory lies where every confined process may read: "+real, "move it, for instance below the runner's temporary directory", nil)
+		return "", noHeldOut("the held-out directory lies where every confined process may read: "+real, "move it, for instance below the runner's temporary directory", nil)
 	}
 	return real, nil
 }
 
-// checkExam holds the exam against the base commit. A file of the repository may only give way where that is the
+// checkHeldOut holds the exam against the base commit. A file of the repository may only give way where that is the
 // point, and files that the agent can read are not held out.
-func (s *session) checkExam(ctx context.Context) error {
+func (s *session) checkHeldOut(ctx context.Context) error {
 	sealed, err := s.sealed()
 	if err != nil {
 		return usage(err)
@@ -209,7 +208,7 @@ func (s *session) checkExam(ctx context.Context) error {
 	}
 	var over []string
 	known := 0
-	for p, e := range s.exam {
+	for p, e := range s.heldFiles {
 		if blobs[e.ID] {
 			known++
 		}
@@ -223,30 +222,30 @@ func (s *session) checkExam(ctx context.Context) error {
 	}
 	slices.Sort(over)
 	switch {
-	case known == len(s.exam):
-		return noExam(fmt.Sprintf("all %d held-out files also stand in the base commit, where the agent reads them", known), "hold out files that the repository does not have, or seal those it has with gates.acceptance.sealed", nil)
+	case known == len(s.heldFiles):
+		return noHeldOut(fmt.Sprintf("all %d held-out files also stand in the base commit, where the agent reads them", known), "hold out files that the repository does not have, or seal those it has with gates.acceptance.sealed", nil)
 	case len(over) > 0 && !s.cfg.Gates.Acceptance.Overwrite:
-		return noExam(fmt.Sprintf("%d held-out files would replace files of the base commit: %s", len(over), files(over)), "give them paths of their own, seal those paths, or write gates.acceptance.overwrite: true where replacing them is the point", nil)
+		return noHeldOut(fmt.Sprintf("%d held-out files would replace files of the base commit: %s", len(over), files(over)), "give them paths of their own, seal those paths, or write gates.acceptance.overwrite: true where replacing them is the point", nil)
 	case known > 0:
-		s.note(fmt.Sprintf("%d of %d held-out files also stand in the base commit, where the agent can read them", known, len(s.exam)))
+		s.note(fmt.Sprintf("%d of %d held-out files also stand in the base commit, where the agent can read them", known, len(s.heldFiles)))
 	}
 	return nil
 }
 
-// layExam puts the held-out files into a checkout right before a held-out gate. again: a gate ran there before.
-func (s *session) layExam(ctx context.Context, p *git.Proof, w proofWalk, again bool) error {
+// layHeldOut puts the held-out files into a checkout right before a held-out gate. again: a gate ran there before.
+func (s *session) layHeldOut(ctx context.Context, p *git.Proof, w proofWalk, again bool) error {
 	if again {
 		if err := p.Reset(ctx); err != nil {
 			return fmt.Errorf("put the proof back before its next gate: %w", err)
 		}
 	}
-	if len(s.exam) == 0 {
+	if len(s.heldFiles) == 0 {
 		return nil
 	}
 	if err := s.tellDisplaced(ctx, w); err != nil {
 		return err
 	}
-	if err := p.LayOver(ctx, s.exam); err != nil {
+	if err := p.LayOver(ctx, s.heldFiles); err != nil {
 		return fmt.Errorf("lay the held-out files over the proof: %w", err)
 	}
 	return nil
@@ -256,7 +255,7 @@ func (s *session) layExam(ctx context.Context, p *git.Proof, w proofWalk, again 
 // path is named, since the agent's next reader may be another run.
 func (s *session) tellDisplaced(ctx context.Context, w proofWalk) error {
 	n := 0
-	for p, e := range s.exam {
+	for p, e := range s.heldFiles {
 		now, err := s.store.Entry(ctx, w.commit, p)
 		if err != nil {
 			return fmt.Errorf("compare the candidate with the held-out files: %w", err)
@@ -279,15 +278,8 @@ func (s *session) tellDisplaced(ctx context.Context, w proofWalk) error {
 // and yet its history must not be handed over: the exam may be a branch of it.
 func (s *session) sealedOrNone() (func(string) bool, error) {
 	sealed, err := s.sealed()
-	if err == nil && sealed == nil && s.examLaid() {
+	if err == nil && sealed == nil && s.laysOver() {
 		sealed = func(string) bool { return false }
 	}
 	return sealed, err
-}
-
-func examWords(h *evidence.HeldOut) string {
-	if h.Form == "dir" {
-		return fmt.Sprintf("a directory of the job, %d files, tree %s", h.Files, short(h.Tree))
-	}
-	return fmt.Sprintf("%s at %s, %d files", prompt.Inline(h.Repo, 120), short(h.Commit), h.Files)
 }

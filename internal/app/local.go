@@ -23,7 +23,7 @@ import (
 type localOptions struct {
 	issue               int
 	goal, repo, reports string
-	exam                string
+	heldDir             string
 	agent, model, cost  string
 	ticks               int
 	duration            time.Duration
@@ -66,7 +66,7 @@ a proved commit becomes the local branch proctor/goal-….`,
 	f.StringVar(&o.cost, "max-cost", "", "lower ceiling in dollars")
 	f.IntVar(&o.ticks, "max-ticks", 0, "lower ceiling for ticks")
 	f.DurationVar(&o.duration, "max-duration", 0, "lower ceiling for time")
-	f.StringVar(&o.exam, "acceptance-dir", "", "directory with held-out files, where gates.acceptance.dir is input")
+	f.StringVar(&o.heldDir, "acceptance-dir", "", "directory with held-out files, where gates.acceptance.dir is input")
 	f.BoolVar(&o.dryRun, "dry-run", false, "check everything up to the first paid call; spend and push nothing")
 	return c
 }
@@ -91,7 +91,7 @@ func localRequest(env Env, o localOptions) (request, error) {
 	key := modelKey(env.Getenv("ANTHROPIC_API_KEY"), env.Getenv("CLAUDE_CODE_OAUTH_TOKEN"))
 	req := request{
 		checkout: top, scratch: os.TempDir(), reports: o.reports, toolPath: env.Getenv("PATH"), home: env.Getenv("HOME"), dryRun: o.dryRun, local: true,
-		examDir: first(o.exam, env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
+		heldDir: first(o.heldDir, env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
 		key: key, modelAt: first(env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), secrets: held(env, token, key.Value),
 		override: config.Override{From: "flag", Operator: true, Agent: o.agent, Model: o.model, MaxTicks: o.ticks, MaxDuration: o.duration},
 	}

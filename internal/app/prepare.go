@@ -54,7 +54,7 @@ func (s *session) confine(ctx context.Context) error {
 			s.note("not enforced here: " + l.Name + " (" + l.Detail + ")")
 		}
 	}
-	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports, s.examPlace())
+	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports, s.heldPlace())
 	s.gates = &gate.Runner{Box: s.box}
 	return s.confineProofs()
 }

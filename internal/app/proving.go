@@ -176,7 +176,7 @@ func (s *session) walkPart(ctx context.Context, w proofWalk, specs []gate.Spec, 
 				break // a builder's caches would make it the same question
 			}
 			if held {
-				if err := s.layExam(ctx, proof, w, !fresh); err != nil {
+				if err := s.layHeldOut(ctx, proof, w, !fresh); err != nil {
 					return false, err
 				}
 			}

@@ -23,7 +23,7 @@ type request struct {
 	runURL   string
 	toolPath string // PATH of the job, for its toolchains
 	home     string // the job's HOME
-	examDir  string // directory with held-out files that the job provides; empty: none
+	heldDir  string // directory with held-out files that the job provides; empty: none
 	builder  string // where an image builder listens, as DOCKER_HOST is written; empty: none
 
 	override config.Override

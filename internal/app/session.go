@@ -67,7 +67,7 @@ type session struct {
 	guard      *guard.Guard
 	judge      *judge.Judge
 
-	exam       map[string]git.Entry // held-out files that are not the repository's own, by where they are laid
+	heldFiles  map[string]git.Entry // held-out files that are not the repository's own, by where they are laid
 	gateCommit git.ID               // what the gates' directory shows
 	readyFor   string               // the dependencies that it is set up for
 	agentReady bool                 // the agent's directory was set up

@@ -91,6 +91,9 @@ func (s *session) dependencies(ctx context.Context, commit git.ID) (string, erro
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// agentPlace is the agent's directory, where only the setup runs as a gate does.
+const agentPlace = "agent"
+
 // setupAgent makes the agent's directory ready before its first call, so that it can run the tests as well. What
 // the setup leaves that is neither tracked nor ignored goes again: it would be taken for the agent's change.
 func (s *session) setupAgent(ctx context.Context, tick int) error {
@@ -98,7 +101,7 @@ func (s *session) setupAgent(ctx context.Context, tick int) error {
 		return nil
 	}
 	s.agentReady = true
-	at := place{where: "agent", Place: gate.Place{
+	at := place{where: agentPlace, Place: gate.Place{
 		Dir: s.agentTree.Dir(), Home: s.agentHome, Tmp: s.agentTmp, ReadOnly: s.toolDirs, Env: s.gateEnv(s.agentHome, s.agentTmp), KeepOutput: true,
 	}}
 	r, err := s.prepareAt(ctx, at, tick)

@@ -21,8 +21,8 @@ import (
 
 // verifyOptions are the flags of `proctor verify`.
 type verifyOptions struct {
-	repo, logs, exam string
-	json             bool
+	repo, logs, heldDir string
+	json                bool
 }
 
 // exitDiffers: the proof was repeated and says something else.
@@ -72,7 +72,7 @@ Exit code 0: reproduced. 2: something differs. 5: the proof could not be repeate
 	f := c.Flags()
 	f.StringVar(&o.repo, "repo", "", "owner/name where the pull request is (default: from the remote origin)")
 	f.StringVar(&o.logs, "logs", "", "directory for the whole output of every gate, the held-out one too")
-	f.StringVar(&o.exam, "acceptance-dir", "", "directory with the held-out files, where gates.acceptance.dir is input")
+	f.StringVar(&o.heldDir, "acceptance-dir", "", "directory with the held-out files, where gates.acceptance.dir is input")
 	f.BoolVar(&o.json, "json", false, "print the comparison as one JSON object and nothing else")
 	return c
 }
@@ -139,7 +139,7 @@ func (v *verification) run(ctx context.Context, target string) error {
 
 // repeat is the stations of a verification.
 func (v *verification) repeat(ctx context.Context, target string) error {
-	v.req = request{scratch: os.TempDir(), toolPath: v.env.Getenv("PATH"), home: v.env.Getenv("HOME"), secrets: held(v.env, v.env.Getenv("PROCTOR_GITLAB_TOKEN")), examDir: v.opts.exam, builder: v.env.Getenv("PROCTOR_DOCKER_HOST")}
+	v.req = request{scratch: os.TempDir(), toolPath: v.env.Getenv("PATH"), home: v.env.Getenv("HOME"), secrets: held(v.env, v.env.Getenv("PROCTOR_GITLAB_TOKEN")), heldDir: v.opts.heldDir, builder: v.env.Getenv("PROCTOR_DOCKER_HOST")}
 	v.red = evidence.NewRedactor(v.req.secrets...)
 	if top, err := checkoutOf(v.env.Dir); err == nil {
 		v.req.checkout = top

@@ -115,7 +115,7 @@ func (v *verification) reprove(ctx context.Context) error {
 	v.emit(evidence.ProofStarted, 1, slog.String(evidence.KeyCommit, v.of.claim.Head.ID))
 	stop := spinning(v.view)
 	defer stop()
-	if err := v.bringExam(ctx); err != nil {
+	if err := v.bringHeldOut(ctx); err != nil {
 		return err
 	}
 	var last *gate.Result
@@ -159,13 +159,13 @@ func (v *verification) reprove(ctx context.Context) error {
 	return v.compareGates(last)
 }
 
-// bringExam brings the held-out files that the claim was proved with: of the same commit, from the same forge.
-func (v *verification) bringExam(ctx context.Context) error {
+// bringHeldOut brings the held-out files that the claim was proved with: of the same commit, from the same forge.
+func (v *verification) bringHeldOut(ctx context.Context) error {
 	commit := ""
 	if h := v.of.claim.HeldOut; h != nil {
 		commit = h.Commit
 	}
-	if v.examFromSource() && v.of.forge != nil {
+	if v.heldFromSource() && v.of.forge != nil {
 		repo, err := v.of.forge.Repository(ctx)
 		if err != nil {
 			return err
@@ -174,15 +174,15 @@ func (v *verification) bringExam(ctx context.Context) error {
 		v.remote = git.Remote{URL: r.URL, Username: r.Username, Token: r.Token}
 		v.trigger.Repo.Owner, v.trigger.Repo.Name = repo.Owner, repo.Name
 	}
-	if err := v.fetchExam(ctx, commit); err != nil {
+	if err := v.fetchHeldOut(ctx, commit); err != nil {
 		return err
 	}
-	v.compareExam()
+	v.compareHeldOut()
 	return nil
 }
 
-// compareExam holds the held-out files to those that the claim was proved with.
-func (v *verification) compareExam() {
+// compareHeldOut holds the held-out files to those that the claim was proved with.
+func (v *verification) compareHeldOut() {
 	was, is := v.of.claim.HeldOut, v.rec.HeldOut
 	if was == nil && is == nil || !v.of.claimed {
 		return

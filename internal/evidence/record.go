@@ -169,7 +169,7 @@ type Gate struct {
 	Class    string `json:"class"`
 	Name     string `json:"name"`
 	Command  string `json:"command"`
-	Where    string `json:"where"` // "base", "gate", "proof", "fail-first"
+	Where    string `json:"where"` // "base", "gate", "proof", "agent" (setup only), "fail-first"
 	Status   string `json:"status"`
 	ExitCode int    `json:"exit"`
 	Millis   int64  `json:"ms"`

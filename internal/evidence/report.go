@@ -29,7 +29,7 @@ type reportView struct {
 	T                                                        Terminal
 	Policy                                                   string
 	CSS                                                      template.CSS
-	Tone, Verdict, Goal, HeldOut, Cost                       string
+	Tone, Verdict, Goal, HeldOut, First, Cost                string
 	Gates                                                    []Gate
 	Ticks                                                    []reportTick
 	Findings                                                 []Finding
@@ -134,6 +134,7 @@ func newReportView(r Record) reportView {
 		Policy:     "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 		Tone:       terminalTone(r.terminal()),
 		HeldOut:    r.heldOut(func(s string) string { return inert.Visible(s, maxTitle) }),
+		First:      r.addedTests(),
 		Provenance: r.provenance(), Why: r.parts(r.Reason), Next: r.parts(r.Next),
 		RecordFile: RecordFile,
 	}

@@ -31,28 +31,56 @@ func (p *page) gates(r Record) {
 	if h := r.heldOut(func(s string) string { return inert.Code(s, maxTitle) }); h != "" {
 		p.linef("\n**Held out:** %s", h)
 	}
+	if a := r.addedTests(); a != "" {
+		p.linef("\n**Added tests:** %s", inert.Text(a, maxDetail))
+	}
 }
 
-// heldOut says what the acceptance gate proves here, and what it does not; "" when there is nothing
-// to say. code marks up the gate's name.
+// heldOut says what the held-out gates prove here, and what they do not; "" when there is nothing to say. code
+// marks up a gate's name.
 func (r Record) heldOut(code func(string) string) string {
-	var held *Gate
+	var held []Gate
 	for _, g := range r.deciding() {
 		if g.HeldOut() {
-			held = &g
+			held = append(held, g)
 		}
 	}
-	switch {
-	case held == nil && r.Terminal == Done && !r.rehearsal():
-		return "nothing. No acceptance gate is configured, so the proof rests on gates that the agent could see."
-	case held == nil:
+	if len(held) == 0 {
+		if r.Terminal == Done && !r.rehearsal() {
+			return "nothing. No acceptance gate is configured, so the proof rests on gates that the agent could see."
+		}
 		return ""
-	case !r.enforced("filesystem"):
-		return fmt.Sprintf("%s %s. Its files were left out of the agent's directory, but nothing kept the agent from looking elsewhere: "+
-			"the filesystem was not confined, so they were hidden, not sealed.", code(held.Name), held.result())
 	}
-	return fmt.Sprintf("%s %s. The agent never had its files or its output, so only its name and result are shown here.",
-		code(held.Name), held.result())
+	var said []string
+	for _, g := range held {
+		said = append(said, code(g.Name)+" "+g.result())
+	}
+	s := strings.Join(said, ", ") + "."
+	if h := r.HeldOut; h != nil {
+		s += " " + h.from(code)
+	}
+	if !r.enforced("filesystem") {
+		return s + " Its files were left out of the agent's directory, but nothing kept the agent from looking elsewhere: " +
+			"the filesystem was not confined, so they were hidden, not sealed."
+	}
+	return s + " The agent never had its files or its output, so only its name and result are shown here."
+}
+
+// from says where the files came from.
+func (h *HeldOut) from(code func(string) string) string {
+	if h.Form == "dir" {
+		return fmt.Sprintf("The job provided %s (tree %s).", count(h.Files, "file"), inert.Visible(short(h.Tree), 20))
+	}
+	return fmt.Sprintf("%s came from %s at %s.", count(h.Files, "file"), code(h.Repo), inert.Visible(short(h.Commit), 20))
+}
+
+// addedTests says what the tests that the change adds do on the base code; "" when there is nothing to say.
+func (r Record) addedTests() string {
+	t := r.last()
+	if t == nil || t.First == nil || t.First.Verdict == "none" {
+		return ""
+	}
+	return inert.Visible(t.First.Detail, maxDetail) + "."
 }
 
 // ticks is the way to the ending.

@@ -57,6 +57,10 @@ func place(where string) string {
 		return "clean checkout"
 	case "proof":
 		return "pristine checkout"
+	case "agent":
+		return "agent's directory"
+	case "fail-first":
+		return "base code with the added tests"
 	}
 	return where
 }
