@@ -75,6 +75,9 @@ func TestEveryEndingHasItsTerminalItsExitCodeAndItsStatus(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if _, set := c.s.config["gates"]; !set && c.end != "overfit" {
+				c.s.config = merged(map[string]string{"gates": visibleGates}, c.s.config)
+			}
 			w := open(t, c.s)
 			j := w.label().ended(c.end, c.exit, c.label).says(c.says...)
 			if len(j.rec.Ticks) != c.ticks {

@@ -43,7 +43,7 @@ func TestAProvedCommitThatCannotBePublishedIsKeptAndPublishedLater(t *testing.T)
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := open(t, setting{plan: []tick{{spend(1000, 100), reply(allRight)}}})
+			w := open(t, setting{plan: []tick{{spend(1000, 100), reply(allRight)}}, config: map[string]string{"gates": visibleGates}})
 			c.refuse(w)
 			first := w.label().ended("publish_failed", 6, "proctor:failed").says(c.says...)
 			proved := first.rec.Head.ID
