@@ -48,6 +48,10 @@ func (s *session) Keep(ctx context.Context, st loop.State) error {
 		s.tellPlan(st)
 	}
 	s.saved.State = st
+	if st.End != nil && st.End.Terminal == loop.Done && s.proved != "" {
+		// Said before it is pushed: if this machine is lost in between, the next run knows the branch for ours.
+		s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
+	}
 	return s.save(ctx)
 }
 

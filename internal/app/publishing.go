@@ -58,11 +58,6 @@ func (s *session) publish(ctx context.Context) error {
 	if s.req.forge == nil {
 		return s.keepLocally(ctx)
 	}
-	// Said before it is done: if this machine is lost in between, the next run knows the branch for ours.
-	s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
-	if err := s.save(ctx); err != nil {
-		return err
-	}
 	s.settle()
 	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
 	out, err := p.Publish(ctx, publish.Request{

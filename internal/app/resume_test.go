@@ -89,7 +89,7 @@ func TestKillsAtRandomMomentsLoseAtMostTheTickInFlight(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
 		kills = n
 	}
-	s := setting{plan: fourTicks(), byLabel: true, config: map[string]string{"stops": "{max_ticks: 4, no_progress_after: 9}"}}
+	s := setting{plan: fourTicks(), byLabel: true, config: map[string]string{"gates": visibleGates, "stops": "{max_ticks: 4, no_progress_after: 9}"}}
 	whole := open(t, s)
 	begin := time.Now()
 	want := whole.label().ended("done", 0, "proctor:review")
