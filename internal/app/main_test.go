@@ -21,6 +21,8 @@ const (
 
 	// dieVariable makes the process kill itself, as kill -9 does, after that many milliseconds.
 	dieVariable = "PROCTOR_TEST_DIE_MS"
+	// pidVariable names a file for the process's id.
+	pidVariable = "PROCTOR_TEST_PID"
 	// environVariable names a file for the environment that the process was started with.
 	environVariable = "PROCTOR_TEST_ENVIRON"
 	// laterVariable sets the process's clock ahead by a duration, so that a lost run's lease is over without a wait.
@@ -55,9 +57,11 @@ func TestMain(m *testing.M) {
 }
 
 func prepareAction() {
-	if path := os.Getenv(environVariable); path != "" {
-		if err := os.WriteFile(path, []byte(strings.Join(os.Environ(), "\n")), 0o600); err != nil {
-			panic(err)
+	for name, text := range map[string]string{environVariable: strings.Join(os.Environ(), "\n"), pidVariable: strconv.Itoa(os.Getpid())} {
+		if path := os.Getenv(name); path != "" {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				panic(err)
+			}
 		}
 	}
 	if ms, err := strconv.Atoi(os.Getenv(dieVariable)); err == nil {

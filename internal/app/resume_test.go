@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,14 +165,75 @@ func (w *world) nothingTwice() {
 	}
 }
 
-func TestAKillBetweenPushAndPullRequestIsMendedByTheNextRun(t *testing.T) {
-	w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true})
-	w.must(w.hub.Fail("POST /repos/*/*/pulls", 1, forgetest.Fault{After: true, Delay: 0, Status: 502, Body: `{"message":"Server Error"}`}))
+func TestAPullRequestWhoseAnswerWasLostIsNotOpenedTwice(t *testing.T) {
+	w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true, config: map[string]string{"gates": visibleGates}})
+	w.must(w.hub.Fail("POST /repos/*/*/pulls", 1, forgetest.DoneBut502()))
 	w.label().ended("done", 0, "proctor:review")
 	if unmet := w.hub.Unmet(); len(unmet) != 0 {
 		t.Errorf("faults that never happened: %q", unmet)
 	}
 	w.nothingTwice()
+}
+
+func TestAMachineLostWhilePublishingIsMendedByTheNextAttempt(t *testing.T) {
+	// INV-11: each loss is at a request that the forge holds back; the next attempt has to find out what was done.
+	const push = "POST /octo/shop.git/git-receive-pack"
+	for _, c := range []struct {
+		name   string
+		after  string // with so many of these requests behind it,
+		count  int
+		held   string // the run is lost at the next of these
+		opened int    // pull requests at that time
+	}{
+		{"before the first checkpoint", push, 1, push, 0},
+		{"between the proof and its end", push, 2, push, 0},
+		{"before the branch is pushed", push, 3, push, 0},
+		{"between the branch and the pull request", push, 4, "POST /repos/*/*/pulls", 0},
+		{"between the pull request and its checkpoint", "POST /repos/*/*/pulls", 1, push, 1},
+		{"between the last checkpoint and the labels", push, 5, "POST /repos/*/*/issues/*/labels", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true, config: map[string]string{"gates": visibleGates, "stops": "{max_ticks: 1}"}})
+			w.ask()
+			run := w.take()
+			pid := filepath.Join(w.t.TempDir(), "pid")
+			go w.killAt(c.after, c.count, c.held, pid)
+			if j := w.execute(t.Context(), run, map[string]string{pidVariable: pid}); !j.killed() {
+				t.Fatalf("the run was not lost: %s\n%s", j.rec.Terminal, j.run.Log)
+			}
+			if n := len(w.hub.Pulls()); n != c.opened {
+				t.Errorf("%d pull requests at the time of the loss, want %d", n, c.opened)
+			}
+			w.execute(t.Context(), w.rerun(run), map[string]string{laterVariable: "1h"}).ended("done", 0, "proctor:review")
+			if calls := len(w.model.Calls()); calls > 2 || c.count > 1 && calls != 1 {
+				t.Errorf("%d model calls", calls)
+			}
+			w.nothingTwice()
+		})
+	}
+}
+
+// killAt waits until so many requests fit after, holds the next one that fits held, and kills the process that sent it.
+func (w *world) killAt(after string, count int, held, pidFile string) {
+	every := func(done func() bool) bool {
+		for !done() {
+			if clock.Sleep(w.t.Context(), 2*time.Millisecond) != nil {
+				return false
+			}
+		}
+		return true
+	}
+	if !every(func() bool { return w.hub.Count(after) >= count }) {
+		return
+	}
+	before := w.hub.Count(held)
+	if w.hub.Fail(held, 1, forgetest.Fault{Delay: time.Minute, Drop: true}) != nil || !every(func() bool { return w.hub.Count(held) > before }) {
+		return
+	}
+	b, err := os.ReadFile(pidFile)
+	if pid, convErr := strconv.Atoi(string(b)); err == nil && convErr == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 // damage changes one word in the file that a checkpoint was saved in.
