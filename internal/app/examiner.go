@@ -136,16 +136,12 @@ func (s *session) gateEnv(home, tmp string) []string {
 // runGate runs one gate and puts it into the record, its output beside it unless it is sealed.
 func (s *session) runGate(ctx context.Context, spec gate.Spec, at place, tick int) (gate.Result, error) {
 	s.started(spec, at, tick)
-	gates := s.gates
-	if at.Sealed {
-		gates = s.proofGates
-	}
 	var r gate.Result
 	var err error
 	if isImage(spec) {
 		r, err = s.buildImage(ctx, spec, at)
 	} else {
-		r, err = gates.Run(ctx, spec, at.Place)
+		r, err = s.examine(ctx, spec, at)
 	}
 	if err != nil {
 		return r, err

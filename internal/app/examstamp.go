@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/proctor-ci/proctor/internal/gate"
+)
+
+// stamp is what shows that a file was touched: its inode, and the time of its last change, which no process can set.
+type stamp struct {
+	inode        uint64
+	size         int64
+	sec, nanosec int64
+}
+
+// examine runs a gate. While a held-out one runs, code of the candidate runs beside the exam and could rewrite it under a
+// shell that reads as it goes, and put it back before anybody looks. So the files are stamped, and a pass over an exam that
+// was touched is none.
+func (s *session) examine(ctx context.Context, spec gate.Spec, at place) (gate.Result, error) {
+	if !at.Sealed {
+		return s.gates.Run(ctx, spec, at.Place)
+	}
+	if spec.Class != gate.Acceptance {
+		return s.proofGates.Run(ctx, spec, at.Place)
+	}
+	before, err := s.stampExam(at.Dir)
+	if err != nil {
+		return gate.Result{}, err
+	}
+	r, err := s.proofGates.Run(ctx, spec, at.Place)
+	if err != nil || r.Status != gate.Passed {
+		return r, err
+	}
+	for path, was := range before {
+		if now, err := stampOf(filepath.Join(at.Dir, path)); err != nil || now != was {
+			r.Status, r.Detail = gate.Failed, "a held-out file was touched while the gate ran, so its answer proves nothing"
+			break
+		}
+	}
+	return r, nil
+}
+
+// stampExam stamps every held-out file that lies in a checkout.
+func (s *session) stampExam(dir string) (map[string]stamp, error) {
+	sealed, err := s.sealed()
+	if err != nil {
+		return nil, usage(err)
+	}
+	stamps := map[string]stamp{}
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		path, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		if _, laid := s.heldFiles[path]; !laid && (sealed == nil || !sealed(path)) {
+			return nil
+		}
+		stamps[path], err = stampOf(file)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at the held-out files before their gate: %w", err)
+	}
+	return stamps, nil
+}
+
+func stampOf(file string) (stamp, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(file, &st); err != nil {
+		return stamp{}, &fs.PathError{Op: "lstat", Path: file, Err: err}
+	}
+	sec, nanosec := st.Ctim.Unix()
+	return stamp{inode: st.Ino, size: st.Size, sec: sec, nanosec: nanosec}, nil
+}
