@@ -191,6 +191,7 @@ func TestWhatGatesReachThroughTheirRunnersIsHeldToo(t *testing.T) {
 	t.Parallel()
 	node := repo{"package.json": manifest, "ci/e2e.sh": "run a\nrun b\n", "web/package.json": `{"scripts": {"test": "mocha"}}`}
 	mk := repo{"Makefile": makeText, "scripts/unit.sh": "set -e\nrun a\n"}
+	mk2 := repo{"Makefile": "DIR = ci\nALL := sh $(DIR)/all.sh\ncheck:\n\t@$(ALL) $@\n", "ci/all.sh": "run a\nrun b\n"}
 	py := repo{"scripts/verify.py": "import app\nassert app.total() == 3\nprint('ok')\n", "app/main.py": "import sys\nprint(1)\n", "tests/test_a.py": "def test_a():\n    assert 1 + 1 == 2\n"}
 	for _, c := range []struct {
 		name, gate  string
@@ -230,6 +231,8 @@ func TestWhatGatesReachThroughTheirRunnersIsHeldToo(t *testing.T) {
 		{"make test: a variable that it does not use", "make test", mk, "Makefile", edit(makeText, "-O1", "-O2"), "", false},
 		{"make: the default goal", "make", mk, "Makefile", edit(makeText, "-O1", "-O2"), "variable CFLAGS", false},
 		{"make test: a script in a recipe", "make test", mk, "scripts/unit.sh", "set -e\n", "run a", false},
+
+		{"make check: a script behind a variable", "make check", mk2, "ci/all.sh", "run a\n", "run b", false},
 
 		{"python: a program that examines", "python3 scripts/verify.py", py, "scripts/verify.py", "import app\nprint('ok')\n", "assert", false},
 		{"python: a way out of it", "python3 scripts/verify.py", py, "scripts/verify.py", "import app\nimport sys\nsys.exit(0)\nassert app.total() == 3\nprint('ok')\n", "can end it", false},

@@ -78,10 +78,23 @@ func (e *Exam) recipes(gateName string, m makefile, target, dir string, depth in
 	for _, i := range m.reachable([]string{target}) {
 		for _, line := range m.rules[i].recipe {
 			line = submake.ReplaceAllString(strings.TrimLeft(line, "\t @+-"), "make")
-			line = variable.ReplaceAllString(line, "$$$1$2")
+			line = m.expand(line, 0)
 			e.follow(gateName, []string{"sh", "-c", line}, dir, depth+1)
 		}
 	}
+}
+
+// expand puts in what plain assignments say; what it cannot know becomes a variable of the shell, which nobody knows either.
+func (m makefile) expand(line string, depth int) string {
+	return variable.ReplaceAllStringFunc(line, func(use string) string {
+		v := variable.FindStringSubmatch(use)
+		name := v[1] + v[2]
+		if all := m.values[name]; len(all) == 1 && depth < maxDepth {
+			_, value, _ := strings.Cut(all[0], "=")
+			return m.expand(strings.TrimSpace(value), depth+1)
+		}
+		return "$" + name
+	})
 }
 
 type rule struct {
