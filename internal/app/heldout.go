@@ -239,6 +239,15 @@ func (s *session) layHeldOut(ctx context.Context, p *git.Proof, w proofWalk, aga
 			return fmt.Errorf("put the proof back before its next gate: %w", err)
 		}
 	}
+	if again || len(s.cfg.Setup) > 0 {
+		sealed, err := s.sealed()
+		if err != nil {
+			return usage(err)
+		}
+		if err := p.Settle(ctx, sealed); err != nil {
+			return fmt.Errorf("put the held-out files in place: %w", err)
+		}
+	}
 	if len(s.heldFiles) == 0 {
 		return nil
 	}

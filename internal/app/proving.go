@@ -123,7 +123,7 @@ func (e *unreadyError) Unwrap() error { return e.err }
 
 // walkProof runs the gates of a proof until seen says to stop. The visible ones run in a pristine checkout without the
 // held-out files, as they do at every tick. The held-out ones run in another one: no code of the candidate has run there
-// before them but the setup, so that none can have changed the exam, and between two of them it is put back.
+// before them but the setup, which does not meet the exam, and between two of them all is put back.
 // An *unreadyError means that a checkout could not be set up.
 func (s *session) walkProof(ctx context.Context, w proofWalk, seen func(gate.Spec, gate.Result) bool) error {
 	var visible, held []gate.Spec
@@ -202,7 +202,8 @@ func (s *session) runQuietly(ctx context.Context, spec gate.Spec, at place, _ in
 	return s.examine(ctx, spec, at)
 }
 
-// newProof makes a pristine checkout. Only the one for the held-out gates has the sealed files.
+// newProof makes a pristine checkout. Only the one for the held-out gates has the sealed files, behind a setup where there is
+// one: see layHeldOut.
 func (s *session) newProof(ctx context.Context, id git.ID, held bool) (*git.Proof, error) {
 	dir, err := os.MkdirTemp(s.dir, "proof-")
 	if err != nil {
@@ -213,7 +214,8 @@ func (s *session) newProof(ctx context.Context, id git.ID, held bool) (*git.Proo
 	if other {
 		opts = append(opts, git.OwnedBy(git.Owner{UID: user.UID, GID: user.GID}))
 	}
-	if !held {
+	if !held || len(s.cfg.Setup) > 0 {
+		// The setup may run code of the candidate, which is not to meet them either.
 		sealed, err := s.sealed()
 		if err != nil {
 			return nil, usage(err)
