@@ -116,7 +116,10 @@ func sandboxCommand(env Env, code *int) *cobra.Command {
 			}
 			for _, l := range lines {
 				mark := "yes"
-				if !l.Active {
+				switch {
+				case !l.Active && l.Optional:
+					mark = "no"
+				case !l.Active:
 					mark, *code = "NO", exitInfrastructure
 				}
 				fmt.Fprintf(env.Stdout, "%-4s %-14s %s\n", mark, l.Name, l.Detail)

@@ -26,6 +26,9 @@ const (
 	defaultWait = 20 * time.Second
 )
 
+// maxEvents bounds the events of one call of the agent.
+const maxEvents = 1000
+
 // Code makes one call of the agent. A short throttle is waited out within the tick, on the run's own clock.
 func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error) {
 	tick := s.tick(t.Tick)
@@ -47,9 +50,16 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 	wait := defaultWait
 	for try := 0; ; try++ {
 		s.emit(evidence.AgentStarted, t.Tick, slog.String(evidence.KeyAgent, s.coder.Name()), slog.String(evidence.KeyModel, task.Model))
+		told := 0
 		out, err := s.coder.Run(ctx, task, func(e agent.Event) {
-			s.emit(evidence.AgentEvent, t.Tick, slog.String(evidence.KeyEvent, e.Kind), slog.String(evidence.KeyTool, e.Tool))
+			// A program may print lines without end, and an event says no more than that one came.
+			if told++; told <= maxEvents {
+				s.emit(evidence.AgentEvent, t.Tick, slog.String(evidence.KeyEvent, e.Kind), slog.String(evidence.KeyTool, e.Tool))
+			}
 		})
+		if told > maxEvents {
+			s.note(fmt.Sprintf("tick %d: of %d events of the agent the first %d are in the log", t.Tick, told, maxEvents))
+		}
 		if err != nil {
 			return loop.AgentSeen{}, fmt.Errorf("run the agent: %w", err)
 		}
@@ -104,7 +114,10 @@ func (s *session) keepCall(tick *evidence.Tick, o agent.Outcome) {
 
 // health says what an outcome means to the loop. Nothing here says that the work is right.
 func (s *session) health(o agent.Outcome) loop.AgentSeen {
-	seen := loop.AgentSeen{Kind: string(o.Kind), Detail: prompt.Inline(o.Detail, 300), Next: o.Next}
+	seen := loop.AgentSeen{
+		Kind: string(o.Kind), Detail: prompt.Inline(o.Detail, 300), Next: o.Next,
+		Broke: o.Kind == agent.LimitBudget && s.meter.Exhausted(),
+	}
 	switch {
 	case o.Kind == agent.OK:
 		seen.Health = loop.AgentHealthy

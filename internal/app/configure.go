@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/proctor-ci/proctor/internal/config"
@@ -60,6 +62,11 @@ func (s *session) propose(ctx context.Context) error {
 	cfg, assumed := detect.Detect(tree).Config()
 	s.cfg = cfg
 	s.note("there is no configuration file: the run goes by what the repository looks like")
+	for _, p := range config.Paths() {
+		if _, err := os.Stat(filepath.Join(s.req.checkout, filepath.FromSlash(p))); err == nil {
+			s.note(p + " exists and is not committed: only what the base commit holds counts")
+		}
+	}
 	for _, a := range assumed {
 		s.note("assumed: " + a)
 	}

@@ -32,6 +32,9 @@ func (p purse) Calls() []meter.Call {
 	return p.Meter.Calls()
 }
 
+// Exhausted says that nothing is left, or that a call was refused because it would not have fitted.
+func (p purse) Exhausted() bool { return p.Meter != nil && p.Meter.Exhausted() }
+
 // Quiet waits until every call in flight is booked.
 func (p purse) Quiet(ctx context.Context) error {
 	if p.Meter == nil {

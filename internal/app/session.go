@@ -182,7 +182,7 @@ func (s *session) adopt(ctx context.Context, store *git.Store) error {
 func (s *session) room() error {
 	dir, err := os.MkdirTemp(s.scratch(), "proctor-")
 	if err != nil {
-		return fmt.Errorf("make the run's directory: %w. Next: free space or set RUNNER_TEMP to a directory that can be written", err)
+		return fmt.Errorf("make the run's directory: %w. Next: free space, or set TMPDIR (in a CI job RUNNER_TEMP) to a directory that exists and can be written", err)
 	}
 	s.dir = dir
 	// Two untrusted users have directories below it; what is not theirs is closed to both.

@@ -205,7 +205,11 @@ func (c *check) tampering() []Finding {
 		if s.Weak || c.rules.TestTampering == "flag" {
 			level = Flag
 		}
-		out = append(out, Finding{Rule: Tampering, Level: level, Path: s.Path, Line: s.Line, Detail: s.Detail, Next: s.Next})
+		next := s.Next
+		if s.Weak {
+			next = "see whether the issue asks for it"
+		}
+		out = append(out, Finding{Rule: Tampering, Level: level, Path: s.Path, Line: s.Line, Detail: s.Detail, Next: next})
 	}
 	return out
 }

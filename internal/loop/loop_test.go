@@ -210,6 +210,7 @@ func TestARunEndsUnderTheRightTerminal(t *testing.T) {
 			s.reviewCost = 5 * money.Dollar
 			s.review = ReviewSeen{Rejected: true, Fingerprint: fmt.Sprint(i)}
 		}), want: StoppedBudget, after: 1},
+		{name: "INV-2 a call that does not fit any more ends the run", ticks: []tickScript{{tree: baseTree, cost: money.Dollar, agent: AgentSeen{Health: AgentUnhealthy, Kind: "limit_budget", Broke: true}}}, want: StoppedBudget, after: 1},
 		{name: "INV-3 an idle agent", ticks: []tickScript{{tree: baseTree}}, want: NoProgress, after: 3},
 		{name: "INV-3 A-B-A is a cycle", ticks: []tickScript{
 			{tree: "a", iteration: red("1")},
@@ -404,5 +405,21 @@ func TestAProvedRunThatWasNotPublishedGoesStraightToItsProof(t *testing.T) {
 	end := st.run(t, Resume(first, false), limits())
 	if end.End.Terminal != Done || st.calls[AtAgent] != 0 || st.calls[AtProof] != 1 {
 		t.Errorf("ended %s, calls %v", end.End.Terminal, st.calls)
+	}
+}
+
+func TestAMachineLostBetweenTheProofAndTheEndProvesAgainWithoutACall(t *testing.T) {
+	t.Parallel()
+	// INV-11: the last tick's checkpoint knows that the proof passed; the run's own end was never saved.
+	_, st := play(t, limits(), tickScript{tree: "a", cost: money.Dollar})
+	saved := st.saved[0]
+	if saved.End != nil || len(saved.Pending) == 0 {
+		t.Fatalf("the tick's checkpoint is %+v", saved)
+	}
+	l := limits()
+	l.MaxTicks = 1
+	next := &stage{t: t, clock: time.Unix(0, 0), calls: map[Phase]int{}, ticks: []tickScript{{tree: "a"}}}
+	if end := next.run(t, Resume(saved, false), l); end.End.Terminal != Done || next.calls[AtAgent] != 0 {
+		t.Errorf("ended %s after %d calls", end.End.Terminal, next.calls[AtAgent])
 	}
 }

@@ -70,6 +70,7 @@ type AgentSeen struct {
 	Kind   string // the outcome's word; equal kinds in a row count
 	Detail string
 	Next   string
+	Broke  bool // what is left does not pay for another call
 	Sticky bool // counts as an equal failure even when the tree changed (a crash, not a time-out)
 }
 

@@ -119,6 +119,10 @@ func Begin(base Commit) State {
 func Resume(saved State, asked bool) State {
 	s := saved.clone()
 	proved := s.End != nil && s.End.Terminal == Done
+	if last, held := strongest(s.Pending); s.End == nil && held {
+		// The machine was lost between a tick's end and the run's.
+		proved = last.Terminal == Done
+	}
 	s.Phase, s.End, s.Pending = AtBaseline, nil, nil
 	if proved {
 		s.Phase, s.Current, s.Healthy = AtProof, s.Good, true

@@ -53,6 +53,9 @@ func (s *State) ending() bool {
 // noteAgent reads how the agent's call ended. What it did is read from the tree, whatever it says.
 func (s *State) noteAgent(l Limits, a AgentSeen) {
 	s.Feedback = nil
+	if a.Broke {
+		s.hold(StoppedBudget, fmt.Sprintf("%s of %s is spent (%s), and what is left does not pay for another call", s.Spent, l.MaxCost, l.CostCeiling), "the work is kept: raise the ceiling or add to it with /proctor budget, then label again to resume")
+	}
 	switch a.Health {
 	case AgentHealthy:
 		s.Healthy, s.Failures, s.Failure = true, 0, ""
