@@ -24,11 +24,11 @@ demo: build ## run the main job on loopback: label, webhook, action, proof, draf
 
 .PHONY: test
 test: ## run the tests
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
 .PHONY: race
 race: ## run the tests under the race detector in random order
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -timeout 20m ./...
 
 .PHONY: lint
 lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionlint
