@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -219,6 +221,7 @@ func ancestor(n int) string {
 func keeperAttempts() map[string]func([]string) error {
 	return map[string]func([]string) error{
 		"harness":           func([]string) error { return harness() },
+		"main-thread":       func(a []string) error { return mainThread(a[0] == "as supervisor") },
 		"signal-supervisor": func([]string) error { return unix.Kill(number(ancestor(1)), unix.SIGCONT) },
 		"signal-harness":    func([]string) error { return unix.Kill(number(ancestor(2)), unix.SIGCONT) },
 		"limit-harness": func([]string) error {
@@ -228,6 +231,41 @@ func keeperAttempts() map[string]func([]string) error {
 		"read-harness":    func(a []string) error { return peek("/proc/" + ancestor(2) + "/" + a[0]) },
 		"list-harness":    func(a []string) error { _, err := os.ReadDir("/proc/" + ancestor(2) + "/" + a[0]); return err },
 		"ptrace-harness":  func([]string) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(number(ancestor(2)))) },
+	}
+}
+
+// mainThread says whether work that is handed to a thread of its own can land on the main one.
+func mainThread(asSupervisor bool) error {
+	for range 50 {
+		on := make(chan bool)
+		work := func() { on <- unix.Gettid() == unix.Getpid() }
+		if asSupervisor {
+			sandbox.OffMainThread(work)
+		} else {
+			go func() {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				work()
+			}()
+		}
+		if <-on {
+			return nil
+		}
+	}
+	return errors.New("never in 50 times")
+}
+
+// TestTheMainThreadIsNeverConfined is INV-38: the kernel takes the main thread for the process, and one that
+// shares the program's Landlock domain may be signalled by it. The control is a goroutine's own thread.
+func TestTheMainThreadIsNeverConfined(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]int{"as supervisor": refused, "as any goroutine": 0} {
+		cmd := exec.Command(binary(), hostileArg, "main-thread", how)
+		cmd.Env = []string{"GOMAXPROCS=1"} // the main thread takes up whatever the main goroutine leaves
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%s: exit %d, want %d; %s", how, got, want, out)
+		}
 	}
 }
 

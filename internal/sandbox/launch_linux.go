@@ -25,12 +25,23 @@ type launched struct {
 // program's death signal hangs on it.
 func launch(s spec) launched {
 	answer := make(chan launched, 1)
+	offMainThread(func() { answer <- start(s) })
+	return <-answer
+}
+
+// offMainThread runs do on a thread of its own, never the main one, and keeps that thread for good. The
+// kernel takes the main thread for the process: were it the one in the program's Landlock domain, the
+// program would be among its own and could signal its keeper.
+func offMainThread(do func()) {
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is confined for good
-		answer <- start(s)
+		runtime.LockOSThread() // never unlocked
+		if unix.Gettid() == unix.Getpid() {
+			offMainThread(do) // we hold the main thread, so that the next one cannot be it
+		} else {
+			do()
+		}
 		select {}
 	}()
-	return <-answer
 }
 
 // find looks for the program.
