@@ -133,7 +133,7 @@ func first(values ...string) string {
 }
 
 // overrides are the inputs that may narrow the configuration.
-func overrides(host ci.Host) (config.Override, error) {
+func overrides(host interface{ Input(name string) string }) (config.Override, error) {
 	o := config.Override{From: "input", Agent: host.Input("agent"), Model: host.Input("model")}
 	var err error
 	if v := host.Input("max-ticks"); v != "" {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
@@ -66,39 +65,6 @@ func versionCommand(env Env) *cobra.Command {
 			fmt.Fprintln(env.Stdout, line)
 		},
 	}
-}
-
-func configCommand(env Env) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Explain and check the configuration"}
-	c.AddCommand(
-		&cobra.Command{
-			Use: "explain [KEY]", Short: "Say what a key means, its type and its default; without a key list them all", Args: cobra.MaximumNArgs(1),
-			RunE: func(_ *cobra.Command, args []string) error {
-				if len(args) == 0 {
-					fmt.Fprintln(env.Stdout, strings.Join(config.Keys(), "\n"))
-					return nil
-				}
-				text, err := config.Explain(args[0])
-				if err != nil {
-					return err
-				}
-				fmt.Fprintln(env.Stdout, strings.TrimRight(text, "\n"))
-				return nil
-			},
-		},
-		&cobra.Command{
-			Use: "schema", Short: "Print the JSON Schema of the configuration file", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error {
-				_, err := env.Stdout.Write(config.Schema())
-				return err
-			},
-		},
-		&cobra.Command{
-			Use: "check [FILE]", Short: "Load a configuration file and say what is wrong with it", Args: cobra.MaximumNArgs(1),
-			RunE: func(_ *cobra.Command, args []string) error { return checkConfig(env, args) },
-		},
-	)
-	return c
 }
 
 func sandboxCommand(env Env, code *int) *cobra.Command {

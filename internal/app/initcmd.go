@@ -104,29 +104,3 @@ func writeNew(path string, data []byte) error {
 	}
 	return f.Close()
 }
-
-func checkConfig(env Env, args []string) error {
-	name, data := "", []byte(nil)
-	var err error
-	if len(args) == 1 {
-		name = args[0]
-		data, err = os.ReadFile(name)
-	} else {
-		top, topErr := checkoutOf(env.Dir)
-		if topErr != nil {
-			return topErr
-		}
-		name, data, err = config.Find(func(p string) ([]byte, error) { return os.ReadFile(filepath.Join(top, filepath.FromSlash(p))) })
-		if err == nil && name == "" {
-			return errors.New("there is no configuration in this repository. Next: proctor init")
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := config.Load(name, data); err != nil {
-		return err
-	}
-	fmt.Fprintf(env.Stdout, "%s is right\n", name)
-	return nil
-}

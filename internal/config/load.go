@@ -25,10 +25,15 @@ const (
 // Load reads one file strictly. name is used in errors only. An empty file is Default. The error
 // is an Errors: everything that is wrong, each with line and column; the Config is then Default.
 func Load(name string, data []byte) (Config, error) {
+	c, _, err := load(name, data)
+	return c, err
+}
+
+func load(name string, data []byte) (Config, *decoder, error) {
 	d := &decoder{file: name, table: schema(), config: Default(), places: map[string]ast.Node{}, anchors: map[string]ast.Node{}}
 	root, err := d.parse(data)
 	if err != nil {
-		return Default(), Errors{err}
+		return Default(), d, Errors{err}
 	}
 	if root != nil {
 		d.section("", root)
@@ -37,9 +42,9 @@ func Load(name string, data []byte) (Config, error) {
 		d.combinations()
 	}
 	if len(d.errs) > 0 {
-		return Default(), d.errs.sorted()
+		return Default(), d, d.errs.sorted()
 	}
-	return d.config, nil
+	return d.config, d, nil
 }
 
 // decoder is one Load.
