@@ -106,6 +106,7 @@ func (s *session) heldOutBaseline(ctx context.Context) (loop.GateSeen, error) {
 type place struct {
 	gate.Place
 	where  string // "base", "gate", "proof", "agent" or "fail-first", for the record
+	proof  bool   // a pristine checkout that is thrown away; the held-out files lie only in such a one
 	commit git.ID // what lies there
 }
 
@@ -116,7 +117,7 @@ func (s *session) gatePlace(where string) place {
 
 // proofPlace is sealed whole: the agent's own code runs there beside the sealed files.
 func (s *session) proofPlace(p *git.Proof, where string) place {
-	return place{where: where, Place: gate.Place{Dir: p.Dir, Home: p.Home, Tmp: p.Tmp, ReadOnly: s.readable(), Env: s.gateEnv(p.Home, p.Tmp), Sealed: true}}
+	return place{where: where, proof: true, Place: gate.Place{Dir: p.Dir, Home: p.Home, Tmp: p.Tmp, ReadOnly: s.readable(), Env: s.gateEnv(p.Home, p.Tmp), Sealed: true}}
 }
 
 // readable are the directories that gates read besides their own: toolchains, and this program, which is what a

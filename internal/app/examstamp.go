@@ -20,9 +20,9 @@ type stamp struct {
 
 // examine runs a gate. While a held-out one runs, code of the candidate runs beside the exam and could rewrite it under a
 // shell that reads as it goes, and put it back before anybody looks. So the files are stamped, and a pass over an exam that
-// was touched is none.
+// was touched is none. Whether its output may be shown has no say in this: `proctor verify` shows it.
 func (s *session) examine(ctx context.Context, spec gate.Spec, at place) (gate.Result, error) {
-	if !at.Sealed {
+	if !at.proof {
 		return s.gates.Run(ctx, spec, at.Place)
 	}
 	if spec.Class != gate.Acceptance {
@@ -45,11 +45,14 @@ func (s *session) examine(ctx context.Context, spec gate.Spec, at place) (gate.R
 	return r, nil
 }
 
-// stampExam stamps every held-out file that lies in a checkout.
+// stampExam stamps every held-out file that lies in a checkout; where nothing is held out there is none.
 func (s *session) stampExam(dir string) (map[string]stamp, error) {
 	sealed, err := s.sealed()
 	if err != nil {
 		return nil, usage(err)
+	}
+	if sealed == nil && len(s.heldFiles) == 0 {
+		return nil, nil
 	}
 	stamps := map[string]stamp{}
 	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {

@@ -111,7 +111,6 @@ func (v *verification) comparePolicy(ctx context.Context) error {
 // reprove runs the proof's gates as the run did: in the same order, in pristine checkouts, as the same user,
 // up to the first that does not pass.
 func (v *verification) reprove(ctx context.Context) error {
-	v.gates = v.proofGates // whatever runs here runs beside the sealed files
 	v.emit(evidence.ProofStarted, 1, slog.String(evidence.KeyCommit, v.of.claim.Head.ID))
 	stop := spinning(v.view)
 	defer stop()
@@ -136,6 +135,9 @@ func (v *verification) reprove(ctx context.Context) error {
 			return false
 		}
 		if r.Status != gate.Passed {
+			if r.Status == gate.Failed && r.Detail != "" {
+				v.note("the " + spec.Name + " gate: " + r.Detail)
+			}
 			last = &r
 			return spec.Class == gate.Acceptance && r.Status == gate.Failed && v.counting()
 		}

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// claim makes a commit that says of itself that a run proved it, as anybody can.
+func (d *desk) claim(files map[string]string) string {
+	d.t.Helper()
+	d.git(d.dir, "checkout", "-q", "-B", "claimed", base)
+	for path, content := range files {
+		if err := os.WriteFile(filepath.Join(d.dir, path), []byte(content), 0o644); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	d.git(d.dir, "add", "-A")
+	d.git(d.dir, "commit", "-q", "-m", "Answer\n\nProctor-Run: 20260101-000000-00000000\nProctor-Base: "+d.git(d.dir, "rev-parse", base))
+	return d.git(d.dir, "rev-parse", "HEAD")
+}
+
+// INV-5, INV-27: verify shows what the held-out gate prints, and all the same no pass counts over an exam that was rewritten
+// while it ran. Without the stamp this commit passes: its code is read by the exam's first file, rewrites the second, and
+// that puts itself back.
+func TestACommitThatRewritesTheExamIsNotReproduced(t *testing.T) {
+	const (
+		exam = "# " + sealedMark + "\n. ./app/lib.sh\n. ./sealed/part.sh\n"
+		part = "grep -qx 'right for sure' app/answer.txt\n"
+		// The exam's own lines are kept where the fake can find them, and stand again before the gate ends.
+		rewrite = "if [ -f sealed/part.sh ]; then cp sealed/part.sh \"$TMPDIR/was\"; echo 'mv \"$TMPDIR/was\" sealed/part.sh' > sealed/part.sh; fi\n"
+	)
+	for _, c := range []struct {
+		name, lib, answer, result, noted string
+		differing                        []string
+	}{
+		{name: "control: an honest commit", lib: ":\n", answer: allRight, result: reproduced},
+		{name: "control: a wrong answer", lib: ":\n", answer: halfRight, result: differs, differing: []string{"gate acceptance"}},
+		{name: "the exam is rewritten and put back", lib: rewrite, answer: halfRight, result: differs, differing: []string{"gate acceptance"}, noted: "touched while the gate ran"},
+		{name: "and the answer is right", lib: rewrite, answer: allRight, result: differs, differing: []string{"gate acceptance"}, noted: "touched while the gate ran"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := open(t, setting{files: map[string]string{"sealed/check.sh": exam, "sealed/part.sh": part}})
+			d := w.desk()
+			id := d.claim(map[string]string{"app/lib.sh": c.lib, "app/answer.txt": c.answer})
+			for _, env := range []string{"", "true"} {
+				d.env["CI"] = env
+				got := d.verify(id).want(t, c.result, c.differing...)
+				if notes := strings.Join(got.Notes, "\n"); c.noted != "" && !strings.Contains(notes, c.noted) {
+					t.Errorf("nobody is told that the exam was touched: %q", notes)
+				}
+			}
+		})
+	}
+}
