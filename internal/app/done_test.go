@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -221,14 +222,21 @@ func TestEveryDoorLeadsToTheSameRun(t *testing.T) {
 // local runs `proctor ARGS` in a clone of the forge's repository, as a process of its own.
 func (w *world) local(args ...string) (rec evidence.Record, checkout, out string, exit int) {
 	w.t.Helper()
+	return w.localContext(w.t.Context(), args...)
+}
+
+// localContext sends the process the signal of ^C when ctx ends.
+func (w *world) localContext(ctx context.Context, args ...string) (rec evidence.Record, checkout, out string, exit int) {
+	w.t.Helper()
 	checkout = filepath.Join(w.dir, "clone")
 	if _, err := os.Stat(checkout); err != nil {
 		if text, err := exec.Command("git", "clone", "-q", w.hub.URL()+"/octo/shop", checkout).CombinedOutput(); err != nil {
 			w.t.Fatalf("clone: %v\n%s", err, text)
 		}
 	}
-	reports := filepath.Join(w.dir, fmt.Sprintf("local-%d", len(w.hub.Requests())))
-	cmd := exec.Command(w.runner.Actions[0].Binary, append(args, "--report", reports)...)
+	reports := w.t.TempDir()
+	cmd := exec.CommandContext(ctx, w.runner.Actions[0].Binary, append(args, "--report", reports)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Dir = checkout
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.t.TempDir(), "USER=" + asker,

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -39,7 +38,8 @@ func runCommand(env Env, code *int) *cobra.Command {
 a directory of its own, and what is pushed was proved in a pristine checkout. Uncommitted changes play no part.
 
 With --issue it needs GITHUB_TOKEN (or GH_TOKEN) and opens a draft pull request. With --goal nothing leaves this machine:
-a proved commit becomes the local branch proctor/goal-….`,
+a proved commit becomes the local branch proctor/goal-…, and what a stopped run had come to becomes
+proctor/goal-…-unproved. No branch is ever moved: where a name is taken, a number follows it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, err := localRequest(env, o)
@@ -188,15 +188,4 @@ func stateDir(env Env) string {
 		return filepath.Join(h, ".local", "state", "proctor")
 	}
 	return filepath.Join(os.TempDir(), "proctor")
-}
-
-// keepLocally makes the proved commit a branch of the checkout, where there is no forge to push to.
-func (s *session) keepLocally(ctx context.Context) error {
-	branch := s.branchName()
-	if err := s.store.Export(ctx, s.req.checkout, branch, s.proved); err != nil {
-		return &ended{terminal: evidence.PublishFailed, reason: "the proved commit could not be kept as a branch: " + err.Error(), err: err}
-	}
-	s.rec.Branch = branch
-	s.note("the proved commit is the local branch " + branch)
-	return nil
 }

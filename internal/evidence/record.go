@@ -26,7 +26,7 @@ type Record struct {
 	Head        *Commit    `json:"head,omitempty"`     // the last good commit; on done the proved one
 	HeldOut     *HeldOut   `json:"held_out,omitempty"` // held-out files that are not the repository's own
 	Branch      string     `json:"branch,omitempty"`
-	Kept        string     `json:"kept_ref,omitempty"` // the ref on the forge where the work is kept
+	Kept        string     `json:"kept_ref,omitempty"` // the ref where the work is kept: on the forge, or in the checkout of a run without one
 	Agent       AgentRef   `json:"agent"`
 	Baseline    []Gate     `json:"baseline"` // tick 0
 	Ticks       []Tick     `json:"ticks"`    // of this run only; earlier runs have their own records

@@ -325,7 +325,11 @@ func (p *page) verify(r Record) {
 	if r.Head == nil || !plainRef.MatchString(from) || !idShape.MatchString(r.Head.ID) {
 		return
 	}
-	p.linef("\n### Verify it yourself\n\n```sh\ngit fetch origin '%s'\ngit checkout --detach %s   # tree %s", from, r.Head.ID, short(r.Head.Tree))
+	p.linef("\n### Verify it yourself\n\n```sh")
+	if r.Trigger.Forge != "local" {
+		p.linef("git fetch origin '%s'", from)
+	}
+	p.linef("git checkout --detach %s   # tree %s", r.Head.ID, short(r.Head.Tree))
 	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: the proof ran on this commit alone. " +
 		"`proctor verify` with the number of the pull request, or with the run record, does it for you: it repeats the whole proof, the held-out gate too, and compares.")
 }
