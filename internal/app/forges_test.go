@@ -174,6 +174,37 @@ func comparable(r evidence.Record) evidence.Record {
 	return r
 }
 
+func TestTheCorrelationIDReachesAGitLabJob(t *testing.T) {
+	// INV-46: a run that was dispatched is found, and told apart, by its id. The job reads what the trigger sent: one that is
+	// none is refused by its name, and the control, one in its form, is not.
+	for _, c := range []struct {
+		name, id, says string
+		exit           int
+	}{
+		{name: "control: an id", id: trigger.NewID("a key"), says: "done"},
+		{name: "no id", id: "proctor-but-damaged", says: `input "proctor_id"`, exit: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := openLab(t, setting{plan: []tick{{reply(allRight)}}})
+			f, err := gitlab.New(gitlab.Config{ServerURL: w.lab.URL(), Project: w.lab.Project(), Token: w.lab.NewToken(forgetest.GitLabToken{Login: labBot}), TriggerToken: w.lab.NewTriggerToken()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Dispatch(t.Context(), "", base, map[string]string{"issue": fmt.Sprint(w.issue), "proctor_id": c.id}); err != nil {
+				t.Fatal(err)
+			}
+			res, err := w.runner.Run(t.Context())
+			if err != nil || res.ExitCode != c.exit || !bytes.Contains(res.Pipeline.Log, []byte(c.says)) {
+				t.Errorf("exit %d, %v; the log does not say %s:\n%s", res.ExitCode, err, c.says, res.Pipeline.Log)
+			}
+			if run, err := f.FindRun(t.Context(), "", c.id, time.Now().Add(-time.Hour)); err != nil || run.ID != res.Pipeline.ID {
+				t.Errorf("found %+v, %v; the pipeline is %d", run, err, res.Pipeline.ID)
+			}
+		})
+	}
+}
+
 func TestAGitLabJobWithoutATokenSaysWhichOneToMake(t *testing.T) {
 	t.Parallel()
 	w := openLab(t, setting{plan: []tick{{reply(allRight)}}})

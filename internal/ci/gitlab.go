@@ -38,8 +38,11 @@ func newGitLab(getenv func(string) string, out Writer) (*gitLab, error) {
 
 func (h *gitLab) Job() Job { return h.job }
 
+// Input reads the variable PROCTOR_<NAME>. An input that begins with the prefix itself, as proctor-id does, is not given
+// it twice: so the dispatch names it too.
 func (h *gitLab) Input(name string) string {
-	return h.getenv("PROCTOR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	return h.getenv("PROCTOR_" + strings.TrimPrefix(name, "PROCTOR_"))
 }
 
 // Mask has no run-time command in GitLab: masked variables are masked by the runner, and everything we print
