@@ -43,7 +43,7 @@ func (c *command) program() (string, error) {
 		if !filepath.IsAbs(name) {
 			return name, nil
 		}
-		return name, executable(name)
+		return name, errors.Join(executable(name), c.o.reachable(name))
 	}
 	o := c.o
 	o.Program = ""

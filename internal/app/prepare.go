@@ -43,15 +43,21 @@ func (s *session) confine(ctx context.Context) error {
 	}
 	s.box = box
 	lines, err := box.Probe(ctx)
+	on := s.cfg.Sandbox.Mode != string(sandbox.Off)
 	for _, l := range lines {
-		s.rec.Confinement = append(s.rec.Confinement, evidence.Enforced{Name: l.Name, Active: l.Active, Detail: l.Detail})
+		// Where nothing holds, nothing holds what an optional line would.
+		s.rec.Confinement = append(s.rec.Confinement, evidence.Enforced{Name: l.Name, Active: l.Active, Detail: l.Detail, Optional: l.Optional && on})
 	}
 	if err != nil {
 		return err
 	}
 	for _, l := range lines {
-		if !l.Active && s.cfg.Sandbox.Mode != string(sandbox.Off) {
-			s.note("not enforced here: " + l.Name + " (" + l.Detail + ")")
+		switch {
+		case l.Active || !on:
+		case l.Optional:
+			s.tell("held less tightly here: " + l.Name + " (" + l.Detail + ")")
+		default:
+			s.tell("not enforced here: " + l.Name + " (" + l.Detail + ")")
 		}
 	}
 	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports, s.heldPlace())

@@ -156,6 +156,11 @@ func (s *session) note(text string) {
 		return
 	}
 	s.rec.Notes = append(s.rec.Notes, text)
+	s.tell(text)
+}
+
+// tell puts one sentence into the account alone: the record has a place of its own for it.
+func (s *session) tell(text string) {
 	s.emit(evidence.Note, 0, slog.String(evidence.KeyNote, text))
 }
 

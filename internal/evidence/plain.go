@@ -53,7 +53,7 @@ func Plain(r Record, dir string) string {
 	line("Cost", "%s", r.cost())
 	var off []string
 	for _, e := range r.Confinement {
-		if !e.Active {
+		if e.missing() {
 			off = append(off, inert.Plain(e.Name, 40))
 		}
 	}

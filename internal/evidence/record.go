@@ -204,10 +204,14 @@ type Call struct {
 
 // Enforced is a line of what confinement did.
 type Enforced struct {
-	Name   string `json:"name"`
-	Active bool   `json:"active"`
-	Detail string `json:"detail"`
+	Name     string `json:"name"`
+	Active   bool   `json:"active"`
+	Detail   string `json:"detail"`
+	Optional bool   `json:"optional,omitempty"` // where it is missing the other lines hold what it holds, less tightly
 }
+
+// missing tells whether something is open for want of it.
+func (e Enforced) missing() bool { return !e.Active && !e.Optional }
 
 // Removal is a kind of hidden text that was taken out of the issue.
 type Removal struct {

@@ -36,7 +36,7 @@ type reportView struct {
 	Files                                                    []reportFile
 	FileCount, Added, Removed                                int
 	Spends                                                   []reportSpend
-	On, Off                                                  []Enforced
+	On, Off, Looser                                          []Enforced
 	Notes                                                    []string
 	Items                                                    []PlanItem
 	Why, Next                                                []part
@@ -148,10 +148,13 @@ func newReportView(r Record) reportView {
 		v.Ticks = append(v.Ticks, newReportTick(r, t))
 	}
 	for _, e := range r.Confinement {
-		if e.Active {
+		switch {
+		case e.Active:
 			v.On = append(v.On, e)
-		} else {
+		case e.missing():
 			v.Off = append(v.Off, e)
+		default:
+			v.Looser = append(v.Looser, e)
 		}
 	}
 	for _, s := range r.spends() {

@@ -224,12 +224,15 @@ func (p *page) confinement(r Record) {
 		p.linef("**Nothing was enforced**: the record names no confinement of the agent or the gates.")
 		return
 	}
-	var on, off []Enforced
+	var on, off, looser []Enforced
 	for _, e := range r.Confinement {
-		if e.Active {
+		switch {
+		case e.Active:
 			on = append(on, e)
-		} else {
+		case e.missing():
 			off = append(off, e)
+		default:
+			looser = append(looser, e)
 		}
 	}
 	say := func(e Enforced) string {
@@ -242,6 +245,11 @@ func (p *page) confinement(r Record) {
 	if len(off) > 0 {
 		p.linef("**Not enforced on this machine:**\n")
 		p.items("part that was not enforced", len(off), func(i int) string { return say(off[i]) })
+		p.linef("")
+	}
+	if len(looser) > 0 {
+		p.linef("Held by the other parts, less tightly:\n")
+		p.items("part that is held less tightly", len(looser), func(i int) string { return say(looser[i]) })
 		p.linef("")
 	}
 	if len(on) > 0 {

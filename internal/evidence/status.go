@@ -95,7 +95,7 @@ func StatusComment(r Record, limit int) string {
 		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), inert.Words(r.cost()))
 		var off []string
 		for _, e := range r.Confinement {
-			if !e.Active {
+			if e.missing() {
 				off = append(off, inert.Text(e.Name, 40))
 			}
 		}

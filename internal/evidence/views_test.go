@@ -148,7 +148,7 @@ func poisoned(a string) Record {
 	r.Agent, r.Tool = AgentRef{a, a, a}, Tool{a, a}
 	r.Notes, r.Risk = []string{a, a}, Risk{a, []string{a}}
 	r.Removed = []Removal{{a, 1, a}}
-	r.Confinement = []Enforced{{a, true, a}, {a, false, a}}
+	r.Confinement = []Enforced{{Name: a, Active: true, Detail: a}, {Name: a, Detail: a}, {Name: a, Detail: a, Optional: true}}
 	r.Kept, r.Branch, r.Published.Branch = a, a, a
 	if inert.Link("", a) == "" { // the forge's own addresses are the one thing that is linked
 		r.Published.URL, r.RunURL, r.Trigger.IssueURL = a, a, a
@@ -294,6 +294,24 @@ func TestSealedIsOnlySaidWhereItWasEnforced(t *testing.T) {
 	r.Ticks[1].Proof = r.Ticks[1].Proof[:2]
 	if b := PRBody(r, 0); !strings.Contains(b, "**Held out:** nothing.") {
 		t.Errorf("a missing acceptance gate is not named:\n%s", b)
+	}
+}
+
+func TestWhatIsHeldLessTightlyIsToldApartFromWhatIsNotHeld(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	r.Confinement = []Enforced{{Name: "filesystem", Active: true}, {Name: "private-tmp", Detail: "no namespace", Optional: true}}
+	body := PRBody(r, 60000)
+	if !strings.Contains(body, "less tightly") || !strings.Contains(body, "private-tmp: no namespace") || strings.Contains(body, "Not enforced on this machine") {
+		t.Errorf("the body says\n%s", body)
+	}
+	if text := Plain(r, ""); strings.Contains(text, "Unconfined") {
+		t.Errorf("the account says\n%s", text)
+	}
+	// The control: without a stand-in it is not held.
+	r.Confinement[1].Optional = false
+	if body, text := PRBody(r, 60000), Plain(r, ""); strings.Contains(body, "less tightly") || !strings.Contains(body, "Not enforced on this machine") || !strings.Contains(text, "Unconfined") {
+		t.Errorf("the control: the body says\n%s\nthe account\n%s", body, text)
 	}
 }
 

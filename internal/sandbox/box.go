@@ -90,13 +90,13 @@ func New(c Config) (*Box, error) {
 	return b, nil
 }
 
-// User is who untrusted processes run as, and whether that differs from the harness's own user. Files
-// that they must be able to change are given to them with Own.
+// User is who untrusted processes run as, and whether that differs from the harness's own user: with mode Off it never
+// does. Files that they must be able to change are given to them with Own.
 func (b *Box) User() (Identity, bool) {
-	if b.user == nil {
-		return Identity{UID: os.Geteuid(), GID: os.Getegid()}, false
+	if user := b.userFor(b.mode); user != nil {
+		return *user, true
 	}
-	return *b.user, true
+	return Identity{UID: os.Geteuid(), GID: os.Getegid()}, false
 }
 
 // Probe says what this machine enforces, by confining a child that then starts nothing. Mode Off gives

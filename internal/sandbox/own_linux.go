@@ -17,9 +17,13 @@ import (
 // belong to the user yet; call Own again for what the harness adds later. Nothing untrusted may be
 // running in the directories meanwhile.
 func (b *Box) Own(dirs ...string) error {
-	if b.user == nil {
-		return nil
+	if user := b.userFor(b.mode); user != nil {
+		return own(*user, dirs...)
 	}
+	return nil
+}
+
+func own(user Identity, dirs ...string) error {
 	for _, dir := range dirs {
 		real, err := realDir(dir)
 		if err != nil {
@@ -28,11 +32,11 @@ func (b *Box) Own(dirs ...string) error {
 		if real == "/" || within(real, systemDirs()) {
 			return fmt.Errorf("sandbox: %s is the system's and cannot be given away", real)
 		}
-		if err := makePassable(real, *b.user); err != nil {
+		if err := makePassable(real, user); err != nil {
 			return err
 		}
-		if err := chownTree(real, *b.user); err != nil {
-			return fmt.Errorf("sandbox: give %s to user %d: %w", real, b.user.UID, err)
+		if err := chownTree(real, user); err != nil {
+			return fmt.Errorf("sandbox: give %s to user %d: %w", real, user.UID, err)
 		}
 	}
 	return nil
@@ -49,7 +53,7 @@ func (b *Box) prepare(s spec) error {
 			return fmt.Errorf("sandbox: writable directory %s: %w", dir, err)
 		}
 		if int(st.Uid) != s.User.UID {
-			if err := b.Own(dir); err != nil {
+			if err := own(*s.User, dir); err != nil {
 				return err
 			}
 			continue
@@ -94,10 +98,10 @@ func makePassable(path string, user Identity) error {
 // file permissions go: nil, or an error that names the directory that keeps them out, which is most
 // often a home directory of mode 0700, and what to do. It starts nothing and changes nothing.
 func (b *Box) CanReach(path string) error {
-	if b.user == nil {
-		return nil
+	if user := b.userFor(b.mode); user != nil {
+		return closedTo(path, *user, true)
 	}
-	return closedTo(path, *b.user, true)
+	return nil
 }
 
 // closedTo looks at a path as it is called and as it is. willOpen: what Run makes passable is.
