@@ -41,6 +41,11 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 			if err != nil {
 				return b, err
 			}
+			drift, err := s.gateTree.Check(ctx)
+			if err != nil {
+				return b, fmt.Errorf("look at what the gates left: %w", err)
+			}
+			s.tellDrift(0, spec, drift)
 			*c.into = worse(*c.into, seen)
 		}
 	}
@@ -48,9 +53,6 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 		if b.Acceptance, err = s.heldOutBaseline(ctx); err != nil {
 			return b, err
 		}
-	}
-	if _, err := s.gateTree.Check(ctx); err != nil {
-		return b, fmt.Errorf("look at what the gates left: %w", err)
 	}
 	return b, nil
 }
@@ -305,9 +307,7 @@ func (s *session) Gate(ctx context.Context, p loop.Phase, candidate loop.Commit)
 		if err != nil {
 			return loop.GateSeen{}, fmt.Errorf("look at what the gate left: %w", err)
 		}
-		if len(drift.Changed) > 0 {
-			s.note(fmt.Sprintf("tick %d: the %s gate changed %s, which was put back; what is pushed is the commit", n, spec.Name, files(drift.Changed)))
-		}
+		s.tellDrift(n, spec, drift)
 		if seen = s.seen(r); !passedAll(seen) {
 			return seen, nil
 		}
@@ -316,6 +316,13 @@ func (s *session) Gate(ctx context.Context, p loop.Phase, candidate loop.Commit)
 		return s.tryFirst(ctx, seen)
 	}
 	return seen, nil
+}
+
+// tellDrift says that a gate changed tracked files. It is told once a tick, however often the gate ran.
+func (s *session) tellDrift(tick int, spec gate.Spec, drift git.Drift) {
+	if len(drift.Changed) > 0 {
+		s.note(fmt.Sprintf("tick %d: the %s gate changed %s, which was put back; what is pushed is the commit", tick, spec.Name, files(drift.Changed)))
+	}
 }
 
 func files(paths []string) string {

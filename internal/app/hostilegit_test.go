@@ -180,4 +180,8 @@ func TestWhatAGateWritesNeverReachesTheBranch(t *testing.T) {
 	if !strings.Contains(told, "README.md") || !strings.Contains(told, "put back") {
 		t.Errorf("nobody is told that a gate changed tracked files: %q", j.rec.Notes)
 	}
+	// A reader of the pull request is told in the same words, once.
+	if n := strings.Count(w.hub.Pulls()[0].Body, "the iteration gate changed"); n != 1 {
+		t.Errorf("the pull request tells it %d times:\n%s", n, w.hub.Pulls()[0].Body)
+	}
 }

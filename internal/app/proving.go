@@ -170,7 +170,14 @@ func (s *session) walkPart(ctx context.Context, w proofWalk, specs []gate.Spec, 
 		return false, &unreadyError{err}
 	}
 	fresh := true
-	for _, spec := range specs {
+	for i, spec := range specs {
+		if i > 0 && !held {
+			drift, err := proof.Reset(ctx)
+			if err != nil {
+				return false, fmt.Errorf("put the proof back before its next gate: %w", err)
+			}
+			s.tellDrift(w.tick, specs[i-1], drift)
+		}
 		for again := range max(w.repeat, 1) {
 			if again > 0 && isImage(spec) {
 				break // a builder's caches would make it the same question

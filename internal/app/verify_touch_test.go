@@ -54,3 +54,23 @@ func TestACommitThatRewritesTheExamIsNotReproduced(t *testing.T) {
 		})
 	}
 }
+
+// INV-24: in a proof too each gate runs on tracked files that equal the commit, so that one gate's code cannot write what the next
+// wants to see. In a run the commit would have to pass without it; verify has the proof alone. The control has the right answer.
+func TestAGateOfAProofCannotWriteForTheNext(t *testing.T) {
+	gates := map[string]string{"gates": "{iteration: sh tests/run.sh, regression: grep -qx 'right for sure' app/answer.txt, timeout: 20s, stability: 1}"}
+	for answer, want := range map[string]string{allRight: reproduced, halfRight: differs} {
+		t.Run(want, func(t *testing.T) {
+			d := open(t, setting{config: gates}).desk()
+			id := d.claim(map[string]string{"app/lib.sh": "echo 'right for sure' > app/answer.txt\n", "app/answer.txt": answer})
+			if want == reproduced {
+				d.verify(id).want(t, want)
+				return
+			}
+			got := d.verify(id).want(t, want, "gate regression")
+			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, "the iteration gate changed app/answer.txt") {
+				t.Errorf("nobody is told: %q", notes)
+			}
+		})
+	}
+}

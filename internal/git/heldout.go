@@ -217,12 +217,12 @@ func (p *Proof) LayOver(ctx context.Context, files map[string]Entry) error {
 	return p.tree.withRoot(func(root int) error { return p.tree.writer(root).write(ctx, list) })
 }
 
-// Reset puts every tracked file of the proof back and removes what is neither tracked nor ignored.
-func (p *Proof) Reset(ctx context.Context) error {
+// Reset puts every tracked file of the proof back, removes what is neither tracked nor ignored, and reports both.
+func (p *Proof) Reset(ctx context.Context) (Drift, error) {
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()
-	_, err := p.tree.move(ctx, p.tree.commit)
-	return err
+	diff, err := p.tree.move(ctx, p.tree.commit)
+	return diff.drift(), err
 }
 
 // Without leaves paths out of a worktree or proof.

@@ -173,7 +173,7 @@ func TestHeldOutFilesAreLaidOverWithoutFollowingAnything(t *testing.T) {
 	put(t, p.Dir, "pkg/sum.go", "package cheat\n")
 	put(t, p.Dir, "planted.py", "x\n")
 	put(t, p.Dir, "dist/cache", "ignored\n")
-	if err := p.Reset(t.Context()); err != nil {
+	if _, err := p.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := contents(t, checkout)

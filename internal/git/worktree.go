@@ -146,14 +146,17 @@ func (w *Worktree) Check(ctx context.Context) (Drift, error) {
 		return Drift{}, errors.New("check: only a gate's directory must equal its commit")
 	}
 	diff, err := w.move(ctx, w.commit)
-	var drift Drift
-	for _, f := range diff.changed {
-		drift.Changed = append(drift.Changed, f.path)
+	return diff.drift(), err
+}
+
+func (s scanned) drift() (d Drift) {
+	for _, f := range s.changed {
+		d.Changed = append(d.Changed, f.path)
 	}
-	for _, f := range diff.extra {
-		drift.Left = append(drift.Left, f.path)
+	for _, f := range s.extra {
+		d.Left = append(d.Left, f.path)
 	}
-	return drift, err
+	return d
 }
 
 // Restore puts the directory back to a commit: the agent's files and its throw-away repository.
