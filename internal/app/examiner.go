@@ -46,7 +46,7 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 				return b, fmt.Errorf("look at what the gates left: %w", err)
 			}
 			s.tellDrift(0, spec, drift)
-			*c.into = worse(*c.into, seen)
+			*c.into = worst(*c.into, seen)
 		}
 	}
 	if len(s.specsOf(gate.Acceptance)) > 0 && s.cfg.Gates.Acceptance.MustFailOnBase != "never" {
@@ -94,7 +94,7 @@ func (s *session) heldOutBaseline(ctx context.Context) (loop.GateSeen, error) {
 			seen = loop.GateSeen{Status: loop.GateFlaked, Detail: fmt.Sprintf("%s gave two answers on the same tree", spec.Name)}
 			return false
 		}
-		seen = worse(seen, s.seen(r))
+		seen = worst(seen, s.seen(r))
 		return seen.Status == loop.GatePassed || seen.Status == loop.GateFailed
 	})
 	var unready *unreadyError

@@ -113,12 +113,31 @@ func idles(argv []string) bool {
 	return false
 }
 
-// worse keeps the result that decides for a class of several gates: the first that did not pass.
-func worse(now, next loop.GateSeen) loop.GateSeen {
-	if now.Status == "" || now.Status == loop.GatePassed {
+// worst is the result that decides for a class of several gates: of equally bad ones the first. The zero now is that of
+// a class of which nothing ran yet.
+func worst(now, next loop.GateSeen) loop.GateSeen {
+	if now == (loop.GateSeen{}) || rank(next.Status) > rank(now.Status) {
 		return next
 	}
 	return now
+}
+
+// rank orders what gates can say. One that cannot run at all ends a run before anything is spent, so no red one that
+// happens to stand in front may hide it; no answer is the worst of all.
+func rank(s loop.GateStatus) int {
+	switch s {
+	case loop.GatePassed:
+		return 0
+	case loop.GateStopped:
+		return 1
+	case loop.GateFailed:
+		return 2
+	case loop.GateFlaked:
+		return 3
+	case loop.GateWasted:
+		return 4
+	}
+	return 5
 }
 
 // passedAll tells whether a class may go on to its next gate.

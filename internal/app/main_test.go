@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/agent"
+	"github.com/proctor-ci/proctor/internal/probe"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
@@ -34,12 +35,15 @@ func part(name string) map[string]string {
 	return map[string]string{partVariable: name, "GORACE": "atexit_sleep_ms=0"}
 }
 
-// The test binary plays five parts: the tests, cmd/action, cmd/proctor, and the two kinds of child that the harness starts from
+// The test binary plays six parts: the tests, cmd/action, cmd/proctor, and the three kinds of child that the harness starts from
 // its own binary. So the real programs run as processes of their own, under the race detector too.
 func TestMain(m *testing.M) {
 	sandbox.Child()
 	if code, ok := agent.ScriptChild(os.Args, os.Stdin, os.Stdout); ok {
 		syscall.Exit(code) // os.Exit waits a second under the race detector
+	}
+	if code, ok := probe.Child(os.Args, os.Stdout); ok {
+		syscall.Exit(code)
 	}
 	switch os.Getenv(partVariable) {
 	case partCLI:
