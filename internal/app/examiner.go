@@ -138,6 +138,12 @@ func (s *session) gateEnv(home, tmp string) []string {
 
 // runGate runs one gate and puts it into the record, its output beside it unless it is sealed.
 func (s *session) runGate(ctx context.Context, spec gate.Spec, at place, tick int) (gate.Result, error) {
+	r, _, err := s.runKept(ctx, spec, at, tick)
+	return r, err
+}
+
+// runKept is runGate for those who need to know how the record has it.
+func (s *session) runKept(ctx context.Context, spec gate.Spec, at place, tick int) (gate.Result, evidence.Gate, error) {
 	s.started(spec, at, tick)
 	var r gate.Result
 	var err error
@@ -147,17 +153,16 @@ func (s *session) runGate(ctx context.Context, spec gate.Spec, at place, tick in
 		r, err = s.examine(ctx, spec, at)
 	}
 	if err != nil {
-		return r, err
+		return r, evidence.Gate{}, err
 	}
-	s.ended(r, at, tick)
-	return r, nil
+	return r, s.ended(r, at, tick), nil
 }
 
 func (s *session) started(spec gate.Spec, at place, tick int) {
 	s.emit(evidence.GateStarted, tick, slog.String(evidence.KeyClass, string(spec.Class)), slog.String(evidence.KeyGate, spec.Name), slog.String(evidence.KeyWhere, at.where))
 }
 
-func (s *session) ended(r gate.Result, at place, tick int) {
+func (s *session) ended(r gate.Result, at place, tick int) evidence.Gate {
 	g := gateOf(r, at)
 	attrs := []slog.Attr{slog.String(evidence.KeyClass, string(r.Class)), slog.String(evidence.KeyGate, r.Name), slog.String(evidence.KeyWhere, at.where), slog.String(evidence.KeyStatus, string(r.Status))}
 	if !at.Sealed {
@@ -169,6 +174,7 @@ func (s *session) ended(r gate.Result, at place, tick int) {
 	}
 	s.emit(evidence.GateEnded, tick, attrs...)
 	s.keepGate(g, tick)
+	return g
 }
 
 func gateOf(r gate.Result, at place) evidence.Gate {

@@ -185,8 +185,14 @@ func (s *session) judgeFirst(ctx context.Context, a addedTests, tick int) (evide
 	return f, nil
 }
 
+// firstRun is a gate's run on the base code with the added tests, and how the record has it.
+type firstRun struct {
+	gate.Result
+	kept evidence.Gate
+}
+
 // runFirst makes a throw-away worktree and gives the deciding gate run; nil when there was none.
-func (s *session) runFirst(ctx context.Context, a addedTests, tick int) (*gate.Result, error) {
+func (s *session) runFirst(ctx context.Context, a addedTests, tick int) (*firstRun, error) {
 	commit, err := s.store.Variant(ctx, s.store.Base(), a.changes)
 	if err != nil {
 		s.note("the added tests do not fit over the base code: " + prompt.Inline(err.Error(), 200))
@@ -208,16 +214,16 @@ func (s *session) runFirst(ctx context.Context, a addedTests, tick int) (*gate.R
 	if r, err := s.prepareAt(ctx, at, tick); err != nil || r != nil {
 		return nil, err
 	}
-	var last *gate.Result
+	var last *firstRun
 	for _, spec := range s.specsOf(gate.Iteration) {
 		if spec.Shown != "" {
 			continue // a probe runs no tests
 		}
-		r, err := s.runGate(ctx, spec, at, tick)
+		r, kept, err := s.runKept(ctx, spec, at, tick)
 		if err != nil {
 			return nil, err
 		}
-		if last = &r; r.Status != gate.Passed {
+		if last = (&firstRun{r, kept}); r.Status != gate.Passed {
 			break
 		}
 	}
@@ -260,9 +266,8 @@ func (s *session) firstPlace(ctx context.Context, dir string, commit git.ID) (pl
 }
 
 // readFirst turns the gate's answer into a verdict. What is not recognised is said to be unknown.
-func (s *session) readFirst(f *evidence.FailFirst, a addedTests, r gate.Result) {
-	g := gateOf(r, place{where: failFirst})
-	f.Gate = &g
+func (s *session) readFirst(f *evidence.FailFirst, a addedTests, r firstRun) {
+	f.Gate = &r.kept
 	switch r.Status {
 	case gate.Passed:
 		f.Verdict, f.Detail = firstPassed, "the added tests do not test the change: the "+r.Name+" gate passes with them on the base code, or it does not run them"

@@ -9,12 +9,17 @@ import (
 )
 
 // SaveGateLog writes what a gate printed, redacted and compressed, beside the record, and returns
-// the file's name for Gate.Log. A sealed gate leaves no file and no name, whatever it printed.
+// the file's name for Gate.Log. A sealed gate leaves no file and no name, whatever it printed. One gate may run in several
+// places of one tick, so the name says where it ran, unless that is the place where gates of a tick run.
 func SaveGateLog(dir string, tick int, g Gate, output []byte, red *Redactor) (string, error) {
 	if g.Sealed() || len(output) == 0 {
 		return "", nil
 	}
-	name := fmt.Sprintf("gate-%02d-%s-%s.log.gz", tick, fileWord(g.Class), fileWord(g.Name))
+	kind := "gate"
+	if g.Where != "gate" && g.Where != "base" {
+		kind = fileWord(g.Where)
+	}
+	name := fmt.Sprintf("%s-%02d-%s-%s.log.gz", kind, tick, fileWord(g.Class), fileWord(g.Name))
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := red.Writer(z)

@@ -97,7 +97,7 @@ type HeldOut struct {
 // FailFirst says what the tests that a change adds do on the base code.
 type FailFirst struct {
 	Mode    string   `json:"mode"`             // "warn" or "require"
-	Verdict string   `json:"verdict"`          // "assertion", "passed", "collection", "unknown" or "none" (no test was added)
+	Verdict string   `json:"verdict"`          // "assertion", "error", "collection", "passed", "unknown" or "none" (no test was added)
 	Runner  string   `json:"runner,omitempty"` // whose output was recognised
 	Tests   []string `json:"tests,omitempty"`  // names of added tests, at most 50
 	Detail  string   `json:"detail,omitempty"`

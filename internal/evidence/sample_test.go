@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +98,25 @@ func sample() Record {
 	}
 	r.Finish(Done, "every gate passed in the pristine checkout", "")
 	r.Settle(120_000_000)
+	nameLogs(&r)
 	return normal(r)
+}
+
+// nameLogs gives each log the number of its tick.
+func nameLogs(r *Record) {
+	name := func(tick int, gates []Gate) []Gate {
+		gates = slices.Clone(gates)
+		for i, g := range gates {
+			if g.Log != "" {
+				gates[i].Log = fmt.Sprintf("gate-%02d-%s-%s.log.gz", tick, g.Class, g.Name)
+			}
+		}
+		return gates
+	}
+	r.Baseline = name(0, r.Baseline)
+	for i, t := range r.Ticks {
+		r.Ticks[i].Gates = name(t.N, t.Gates)
+	}
 }
 
 // ended is sample cut down to how a run with that terminal looks.
@@ -178,6 +197,7 @@ func huge() Record {
 	}
 	tail := &r.Ticks[len(r.Ticks)-1]
 	tail.Files, tail.FilesCut, tail.Guard, tail.Gates, tail.Proof, tail.Review = last.Files, last.FilesCut, last.Guard, last.Gates, last.Proof, last.Review
+	nameLogs(&r)
 	r.Trigger.Title = strings.Repeat(evil, 1200)
 	r.Reason, r.Next = strings.Repeat(evil, 100), strings.Repeat(evil, 100)
 	r.Settle(0)

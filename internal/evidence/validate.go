@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/money"
@@ -21,13 +22,16 @@ var (
 
 // Validate says everything that is wrong with a record, wrapped in ErrInvalid, or nil: the totals
 // reconcile with ticks and calls (INV-54), terminal and exit code are a pair of the table, ids have
-// the shape of ids, no held-out gate has a log, and a done run shows its proof.
+// the shape of ids, no held-out gate has a log, no two gates share one, what is said of held-out files and of added tests
+// can be so, and a done run shows its proof.
 func Validate(r Record) error {
 	c := &checker{}
 	c.identity(r)
 	c.ending(r)
 	c.ticks(r)
 	c.plan(r)
+	c.heldOut(r)
+	c.logs(r)
 	c.totals(r)
 	return c.err()
 }
@@ -100,6 +104,10 @@ func (c *checker) proved(r Record) {
 	for _, g := range last.Proof {
 		c.need(g.Status == "passed", "%s, and %s gate %q of the proof is %s", r.Terminal, g.Class, g.Name, g.Status)
 	}
+	c.need(r.HeldOut == nil || slices.ContainsFunc(last.Proof, Gate.HeldOut), "%s with held-out files, and no held-out gate in its proof", r.Terminal)
+	if f := last.First; f != nil && f.Mode == "require" {
+		c.need(f.Verdict == "assertion" || f.Verdict == "none", "%s, added tests have to fail first, and what they did is %q", r.Terminal, f.Verdict)
+	}
 }
 
 func (c *checker) ticks(r Record) {
@@ -115,6 +123,7 @@ func (c *checker) ticks(r Record) {
 		}
 		c.gates(where, t.Gates)
 		c.gates(where+" proof", t.Proof)
+		c.first(where, t.First)
 		for _, g := range t.Proof {
 			c.need(g.Where == "proof", "%s proof: gate %q ran in %q", where, g.Name, g.Where)
 		}
