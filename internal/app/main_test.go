@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ const (
 	environVariable = "PROCTOR_TEST_ENVIRON"
 	// laterVariable sets the process's clock ahead by a duration, so that a lost run's lease is over without a wait.
 	laterVariable = "PROCTOR_TEST_LATER"
+	// sleepsVariable names a file to which the process adds a line for each wait.
+	sleepsVariable = "PROCTOR_TEST_SLEEPS"
 )
 
 // part is the environment of a process that plays one of the programs. The race detector would wait a second at its exit.
@@ -54,6 +57,9 @@ func TestMain(m *testing.M) {
 			if d, err := time.ParseDuration(env.Getenv(laterVariable)); err == nil {
 				env.Now = func() time.Time { return time.Now().Add(d) }
 			}
+			if file := env.Getenv(sleepsVariable); file != "" {
+				env.Sleep = noting(file, env.Sleep)
+			}
 			return Action(ctx, env)
 		})
 	}
@@ -70,5 +76,20 @@ func prepareAction() {
 	}
 	if ms, err := strconv.Atoi(os.Getenv(dieVariable)); err == nil {
 		time.AfterFunc(time.Duration(ms)*time.Millisecond, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	}
+}
+
+// noting is sleep that leaves a line in a file.
+func noting(file string, sleep func(context.Context, time.Duration) error) func(context.Context, time.Duration) error {
+	return func(ctx context.Context, d time.Duration) error {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintln(f, d)
+		if err := f.Close(); err != nil {
+			panic(err)
+		}
+		return sleep(ctx, d)
 	}
 }

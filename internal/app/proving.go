@@ -33,6 +33,7 @@ func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofS
 		}
 	}
 	s.emit(evidence.ProofStarted, n, slog.String(evidence.KeyCommit, string(id)))
+	began := s.env.Now()
 	seen, err := s.prove(ctx, id, n)
 	if err != nil {
 		return seen, err
@@ -43,6 +44,7 @@ func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofS
 		s.tick(n).Commit = &evidence.Commit{ID: string(id), Tree: candidate.Tree} // squashed, it has another id
 	}
 	s.emit(evidence.ProofEnded, n, slog.String(evidence.KeyCommit, string(id)), slog.String(evidence.KeyStatus, status))
+	s.pace(ctx, began, seen)
 	return seen, nil
 }
 
