@@ -13,6 +13,7 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/agent"
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/gate"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/meter"
@@ -216,7 +217,7 @@ func (s *session) told(f loop.Feedback) prompt.Feedback {
 	case "plan":
 		return prompt.Feedback{Kind: prompt.ItemOpen, Detail: f.Text}
 	case "proof":
-		return prompt.Feedback{Kind: prompt.ProofFailed, Name: f.Gate, Count: f.Count}
+		return prompt.Feedback{Kind: prompt.ProofFailed, Name: f.Gate, Count: f.Count, Visible: f.Gate != string(gate.Acceptance)}
 	case "fail_first":
 		return prompt.Feedback{Kind: prompt.GuardFound, Findings: lines()}
 	case "setup":

@@ -24,11 +24,15 @@ const feedbackBytes = 16 << 10
 func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 	var b loop.Baseline
 	s.gateCommit = s.store.Base()
-	if err := s.setup(ctx, s.gatePlace("base"), 0); err != nil {
-		b.Iteration = loop.GateSeen{Status: loop.GateWasted, Detail: err.Error()}
+	err := s.setup(ctx, s.gatePlace("base"), 0)
+	var unready *unreadyError
+	if errors.As(err, &unready) {
+		b.Iteration = unready.seen()
 		return b, nil
 	}
-	var err error
+	if err != nil {
+		return b, err
+	}
 	if s.readyFor, err = s.dependencies(ctx, s.store.Base()); err != nil {
 		return b, err
 	}
@@ -99,7 +103,7 @@ func (s *session) heldOutBaseline(ctx context.Context) (loop.GateSeen, error) {
 	})
 	var unready *unreadyError
 	if errors.As(err, &unready) {
-		return loop.GateSeen{Status: loop.GateWasted, Detail: unready.Error()}, nil
+		return unready.seen(), nil
 	}
 	return seen, err
 }

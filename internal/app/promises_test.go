@@ -201,7 +201,7 @@ func (w *world) statuses() []string {
 	is, _ := w.hub.Issue(w.issue)
 	var out []string
 	for _, c := range is.Comments {
-		if c.Author == bot && strings.HasPrefix(c.Body, evidence.StatusMarker) {
+		if (c.Author == bot || c.Author == appBot) && strings.HasPrefix(c.Body, evidence.StatusMarker) {
 			out = append(out, c.Body)
 		}
 	}

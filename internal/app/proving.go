@@ -94,7 +94,8 @@ func (s *session) prove(ctx context.Context, id git.ID, n int) (loop.ProofSeen, 
 	})
 	var unready *unreadyError
 	if errors.As(err, &unready) {
-		return loop.ProofSeen{Broken: ctx.Err() == nil, Stopped: ctx.Err() != nil, Gate: "setup"}, nil
+		// The same commands passed on the base commit, so this is the candidate's, and no word of the exam.
+		return loop.ProofSeen{Stopped: unready.status == gate.Stopped, Gate: string(gate.Setup)}, nil
 	}
 	if failed > 0 && seen.Acceptance && s.counting() {
 		seen.Count = fmt.Sprintf("%d of %d failed", failed, held)
@@ -116,12 +117,6 @@ type proofWalk struct {
 	repeat  int          // how often each gate runs
 	open    func(*place) // changes where the gates run; nil: nothing
 }
-
-// unreadyError: a checkout could not be made ready for its gates.
-type unreadyError struct{ err error }
-
-func (e *unreadyError) Error() string { return e.err.Error() }
-func (e *unreadyError) Unwrap() error { return e.err }
 
 // walkProof runs the gates of a proof until seen says to stop. The visible ones run in a pristine checkout without the
 // held-out files, as they do at every tick. The held-out ones run in another one: no code of the candidate has run there
@@ -165,11 +160,7 @@ func (s *session) walkPart(ctx context.Context, w proofWalk, specs []gate.Spec, 
 		w.open(&at)
 	}
 	if err := s.setup(ctx, at, w.tick); err != nil {
-		var e *ended
-		if errors.As(err, &e) {
-			return false, err
-		}
-		return false, &unreadyError{err}
+		return false, err
 	}
 	fresh := true
 	for i, spec := range specs {

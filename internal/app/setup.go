@@ -14,14 +14,33 @@ import (
 	"github.com/proctor-ci/proctor/internal/loop"
 )
 
-// setup runs the configured preparation in a fresh place. Its failure is the gate's: nothing can be tested.
+// unreadyError: a checkout could not be made ready for its gates, so nothing can be tested there.
+type unreadyError struct {
+	command string
+	status  gate.Status // of the command that did not pass
+	exit    int
+}
+
+func (e *unreadyError) Error() string {
+	return fmt.Sprintf("setup %q %s with exit code %d. Next: run it on a clean checkout; it has no network but what sandbox.egress lists", e.command, strings.ReplaceAll(string(e.status), "_", " "), e.exit)
+}
+
+// seen is what it means on the base commit.
+func (e *unreadyError) seen() loop.GateSeen {
+	if e.status == gate.Stopped {
+		return loop.GateSeen{Status: loop.GateStopped}
+	}
+	return loop.GateSeen{Status: loop.GateWasted, Detail: e.Error()}
+}
+
+// setup runs the configured preparation in a fresh place; a command of it that does not pass is an *unreadyError.
 func (s *session) setup(ctx context.Context, at place, tick int) error {
 	r, err := s.prepareAt(ctx, at, tick)
 	if err != nil {
 		return err
 	}
 	if r != nil {
-		return fmt.Errorf("setup %q %s with exit code %d. Next: run it on a clean checkout; it has no network but what sandbox.egress lists", commandLine(r.Argv), strings.ReplaceAll(string(r.Status), "_", " "), r.ExitCode)
+		return &unreadyError{command: commandLine(r.Argv), status: r.Status, exit: r.ExitCode}
 	}
 	return nil
 }

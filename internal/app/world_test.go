@@ -67,6 +67,7 @@ const (
 	base       = "main"
 	asker      = "maya"
 	bot        = "github-actions[bot]"
+	appBot     = "proctor-app[bot]"
 	hookSecret = "a secret for deliveries in tests"
 )
 
@@ -129,8 +130,8 @@ func again(t *testing.T, s setting) *world {
 
 // serveWebhook puts the real handler behind the forge's deliveries.
 func (w *world) serveWebhook() {
-	w.hub.AddBot("proctor-app[bot]", "write")
-	token := w.hub.NewToken(forgetest.Token{Login: "proctor-app[bot]", Installation: true, Permissions: map[string]string{"actions": "write", "contents": "read", "issues": "write", "metadata": "read"}})
+	w.hub.AddBot(appBot, "write")
+	token := w.hub.NewToken(forgetest.Token{Login: appBot, Installation: true, Permissions: map[string]string{"actions": "write", "contents": "read", "issues": "write", "metadata": "read"}})
 	h, err := webhook.New(webhook.Config{
 		GitHubSecrets: []string{hookSecret}, Store: webhook.NewMemory(time.Now), Now: time.Now,
 		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()},

@@ -359,3 +359,18 @@ func FuzzBuild(f *testing.F) {
 		}
 	})
 }
+
+func TestAGateThatFailsInThePristineCheckoutOnlyIsNotCalledHeldOut(t *testing.T) {
+	t.Parallel()
+	in := basic()
+	in.Feedback = []prompt.Feedback{{Kind: prompt.ProofFailed, Name: "iteration", Visible: true}, {Kind: prompt.ProofFailed, Name: "acceptance"}}
+	got, err := prompt.Build(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"iteration" passes where it runs each turn and failed in a pristine checkout`, `the gate "acceptance" failed. It is held out`} {
+		if !strings.Contains(got.Text, want) {
+			t.Errorf("the prompt lacks %q:\n%s", want, got.Text)
+		}
+	}
+}

@@ -30,6 +30,7 @@ type Feedback struct {
 	Findings []Finding // of the guard or the judge
 	Times    int       // ProofFailed: how often by now; 0 is not told
 	Count    string    // ProofFailed: "3 of 7 failed"; empty is not told
+	Visible  bool      // ProofFailed: the gate is not a held-out one, so that it runs outside the proof as well
 	Detail   string    // AgentStopped: how the call ended; ItemOpen: why
 }
 
@@ -67,6 +68,9 @@ func (f Feedback) section() (section, error) {
 	case ProofFailed:
 		if len(f.Output) > 0 || len(f.Findings) > 0 || f.Detail != "" || f.Command != "" {
 			return section{}, fmt.Errorf("build prompt: feedback of the proof's gate %q carries more than its name", name)
+		}
+		if f.Visible {
+			return section{intro: fmt.Sprintf("The gate %q passes where it runs each turn and failed in a pristine checkout of the same commit, of which nothing more is told: something that it needs is ignored, was left by an earlier turn, or is made by nobody.", name)}, nil
 		}
 		s := section{intro: fmt.Sprintf("In a clean checkout the gate %q failed. It is held out, so nothing more is told.", name)}
 		if f.Count != "" {

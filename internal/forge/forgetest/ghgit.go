@@ -1,6 +1,9 @@
 package forgetest
 
 import (
+	"context"
+	"fmt"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -11,6 +14,11 @@ func (g *GitHub) serveGit(w http.ResponseWriter, r *http.Request) {
 	g.state.Lock()
 	t := g.token(r)
 	name, rest, _ := gitPath(r.URL.Path)
+	if private, beside := g.beside[strings.ToLower(name)]; beside {
+		g.state.Unlock()
+		g.serveBeside(w, r, t, private)
+		return
+	}
 	this, old := g.isThis(path.Dir(name), path.Base(name))
 	visible := !g.opt.Private || t != nil
 	status, text := 0, ""
@@ -46,4 +54,38 @@ func (g *GitHub) serveGit(w http.ResponseWriter, r *http.Request) {
 	r = r.Clone(r.Context())
 	r.URL.Path = "/" + owner + "/" + stored + ".git/" + rest
 	g.git.serve(w, r, login, p)
+}
+
+// AddRepository makes another repository of the same owner with one commit of files, which can be fetched and nothing
+// else. A private one is not found by a job's token, which reads its own repository only.
+func (g *GitHub) AddRepository(name string, files fs.FS, private bool) error {
+	if _, err := newBareRepo(context.Background(), g.git.root, g.opt.Owner, name, g.opt.DefaultBranch, files); err != nil {
+		return fmt.Errorf("add repository %s: %w", name, err)
+	}
+	g.state.Lock()
+	defer g.state.Unlock()
+	if g.beside == nil {
+		g.beside = map[string]bool{}
+	}
+	g.beside[strings.ToLower(g.opt.Owner+"/"+name)] = private
+	return nil
+}
+
+func (g *GitHub) serveBeside(w http.ResponseWriter, r *http.Request, t *Token, private bool) {
+	_, _, basic := r.BasicAuth()
+	switch {
+	case t == nil && basic:
+		gitRefuse(w, http.StatusUnauthorized, "Invalid username or token. Password authentication is not supported for Git operations.")
+	case t == nil && private:
+		gitRefuse(w, http.StatusUnauthorized, "Authentication required")
+	case private && (t.Job || !t.may("contents", "read")):
+		gitRefuse(w, http.StatusNotFound, "Repository not found.")
+	case wantsWrite(r):
+		gitRefuse(w, http.StatusForbidden, "Write access to repository not granted.")
+	default:
+		name, rest, _ := gitPath(r.URL.Path)
+		r = r.Clone(r.Context())
+		r.URL.Path = "/" + name + ".git/" + rest
+		g.git.serve(w, r, "reader", pushPolicy{})
+	}
 }

@@ -40,6 +40,7 @@ type GitHub struct {
 	protected                                  []string
 	maxBlob                                    int64
 	oldNames                                   []string
+	beside                                     map[string]bool // further repositories, true: private
 	// Content.
 	nextNumber int64
 	tokens     map[string]*Token
