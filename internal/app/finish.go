@@ -125,6 +125,9 @@ func (s *session) release(ctx context.Context) {
 			s.say("the run's directory could not be removed: " + err.Error())
 		}
 	}
+	if s.lock != nil {
+		s.lock.Close()
+	}
 }
 
 func (s *session) say(text string) {

@@ -34,7 +34,8 @@ type session struct {
 	log *slog.Logger
 
 	id     string
-	dir    string // workspaces
+	dir    string   // workspaces
+	lock   *os.File // in dir, held while the run lives
 	red    *evidence.Redactor
 	events *evidence.Events
 	rec    evidence.Record
@@ -190,6 +191,14 @@ func (s *session) room() error {
 		return fmt.Errorf("make the run's directory: %w. Next: free space, or set TMPDIR (in a CI job RUNNER_TEMP) to a directory that exists and can be written", err)
 	}
 	s.dir = dir
+	if s.lock, err = lockDir(dir); err != nil {
+		return fmt.Errorf("mark the run's directory as in use: %w", err)
+	}
+	if n, err := clearStale(filepath.Dir(dir)); err != nil {
+		s.note("not all that a killed run left in " + filepath.Dir(dir) + " could be removed: " + err.Error())
+	} else if n > 0 {
+		s.note(fmt.Sprintf("removed what killed runs left in %s: %d directories", filepath.Dir(dir), n))
+	}
 	// Two untrusted users have directories below it; what is not theirs is closed to both.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return fmt.Errorf("open the way through the run's directory: %w", err)
