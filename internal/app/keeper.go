@@ -51,6 +51,8 @@ func (s *session) Keep(ctx context.Context, st loop.State) error {
 	if st.End != nil && st.End.Terminal == loop.Done && s.proved != "" {
 		// Said before it is pushed: if this machine is lost in between, the next run knows the branch for ours.
 		s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
+		// With history: squash it is another commit of the same tree: a refused push must not leave it here alone.
+		s.saved.State.Good.ID = string(s.proved)
 	}
 	return s.save(ctx)
 }

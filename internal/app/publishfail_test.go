@@ -15,6 +15,7 @@ func TestAProvedCommitThatCannotBePublishedIsKeptAndPublishedLater(t *testing.T)
 		mend   func(*world)
 		says   []string
 		pushed bool // the branch was, and only the pull request was refused
+		squash bool // the change is made in two ticks and pushed as one commit
 	}{
 		{
 			name:   "Actions may not open pull requests",
@@ -27,6 +28,12 @@ func TestAProvedCommitThatCannotBePublishedIsKeptAndPublishedLater(t *testing.T)
 			refuse: func(w *world) { w.hub.Set(forgetest.Protected("proctor/issue-1")) },
 			mend:   func(w *world) { w.hub.Set(forgetest.Protected()) },
 			says:   []string{"protection rule", "/octo/shop/settings/branches"},
+		},
+		{
+			name:   "the branch is protected and the history squashed",
+			refuse: func(w *world) { w.hub.Set(forgetest.Protected("proctor/issue-1")) },
+			mend:   func(w *world) { w.hub.Set(forgetest.Protected()) },
+			says:   []string{"protection rule", "/octo/shop/settings/branches"}, squash: true,
 		},
 		{
 			name:   "the plan has no drafts",
@@ -43,7 +50,11 @@ func TestAProvedCommitThatCannotBePublishedIsKeptAndPublishedLater(t *testing.T)
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := open(t, setting{plan: []tick{{spend(1000, 100), reply(allRight)}}, config: map[string]string{"gates": visibleGates}})
+			s := setting{plan: []tick{{spend(1000, 100), reply(allRight)}}, config: map[string]string{"gates": visibleGates}}
+			if c.squash {
+				s.plan, s.config["publish"] = []tick{{spend(1000, 100), reply("one\n")}, {reply(allRight)}}, "{history: squash}"
+			}
+			w := open(t, s)
 			c.refuse(w)
 			first := w.label().ended("publish_failed", 6, "proctor:failed").says(c.says...)
 			proved := first.rec.Head.ID

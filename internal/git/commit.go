@@ -198,11 +198,14 @@ func (s *Store) Tree(ctx context.Context, commit ID) (ID, error) {
 }
 
 // Squash writes one commit with the tree of commit and the base as its only parent. Do it before the
-// proof, so that the proved id is the pushed id.
+// proof, so that the proved id is the pushed id. A commit that stands alone on the base stays what it is.
 func (s *Store) Squash(ctx context.Context, commit ID, meta Meta) (ID, error) {
-	tree, err := s.Tree(ctx, commit)
+	c, err := s.ReadCommit(ctx, commit)
 	if err != nil {
 		return "", fmt.Errorf("squash %s: %w", commit, err)
 	}
-	return s.writeCommit(tree, []ID{s.base}, meta.message(s.base))
+	if len(c.Parents) == 1 && c.Parents[0] == s.base {
+		return commit, nil
+	}
+	return s.writeCommit(c.Tree, []ID{s.base}, meta.message(s.base))
 }
