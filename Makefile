@@ -30,6 +30,12 @@ test: ## run the tests
 race: ## run the tests under the race detector in random order
 	$(GO) test -race -shuffle=on -timeout 20m ./...
 
+.PHONY: kills
+kills: ## kill a six-tick run at 100 random moments, resume it each time, and tell the figures
+	@mkdir -p bin
+	@PROCTOR_TEST_KILLS=100 $(GO) test -count=1 -timeout 60m -v -run 'TestKillsAtRandomMoments|TestKillsInTheMiddle' ./internal/app >bin/kills.log 2>&1 || { cat bin/kills.log; exit 1; }
+	@grep -E '^ *--- |resume_test.go.*(seed|runs of)' bin/kills.log
+
 .PHONY: lint
 lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionlint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: gofmt -w ."; exit 1; }

@@ -14,6 +14,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/policy"
 	"github.com/proctor-ci/proctor/internal/publish"
 )
@@ -32,7 +33,7 @@ type checkpoint struct {
 	Reviews judge.Ledger    `json:"reviews"`        // the judge's verdict on each tree
 	Said    []judge.Verdict `json:"said,omitempty"` // all verdicts, oldest first: the next one is told
 
-	expect git.ID // of the next save
+	Held money.USD `json:"held_usd,omitempty"` // what may have been spent since, beyond State.Spent: counts until it is settled
 }
 
 const (
@@ -80,7 +81,7 @@ func (s *session) recall(ctx context.Context) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.As(err, &distrust):
-		s.saved.expect = distrust.ID
+		s.kept.expect = distrust.ID
 		s.note("an earlier checkpoint is not trusted and not used: " + err.Error())
 		return nil
 	case err != nil:
@@ -88,11 +89,13 @@ func (s *session) recall(ctx context.Context) error {
 	}
 	var c checkpoint
 	if err := json.Unmarshal(st.Blob, &c); err != nil || c.State.Version != loop.StateVersion {
-		s.saved.expect = st.ID
+		s.kept.expect = st.ID
 		s.note("an earlier checkpoint has another form and is not used")
 		return nil
 	}
-	c.expect = st.ID
+	s.kept.expect = st.ID
+	// Nobody knows what the calls of a lost machine have cost: as much as was held for them, until it is shown otherwise.
+	c.State.Spent, c.Held, s.unsettled = c.State.Spent.Add(c.Held), 0, c.Held
 	s.saved = c
 	s.rec.Resumed = c.Runs
 	return nil
@@ -119,16 +122,24 @@ func (s *session) resumable() (bool, string) {
 func (s *session) begun() loop.State {
 	ok, why := s.resumable()
 	if ok {
-		s.note(fmt.Sprintf("resumed after tick %d of run %s, %s spent so far", s.saved.State.Tick, s.saved.Runs[len(s.saved.Runs)-1], s.saved.State.IssueBefore.Add(s.saved.State.Spent)))
+		s.note(fmt.Sprintf("resumed after tick %d of run %s, %s spent so far%s", s.saved.State.Tick, s.saved.Runs[len(s.saved.Runs)-1], s.saved.State.IssueBefore.Add(s.saved.State.Spent), s.heldFor()))
 		return loop.Resume(s.saved.State, s.askedAgain())
 	}
 	if why != "" {
-		s.note(why)
+		s.note(why + s.heldFor())
 	}
 	s.saved.forget()
 	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})
 	st.IssueBefore = s.saved.State.IssueBefore.Add(s.saved.State.Spent)
 	return st
+}
+
+// heldFor says how much of an earlier run's spending is not known but bounded.
+func (s *session) heldFor() string {
+	if s.unsettled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of it were held for model calls when its machine was lost, and count as spent", s.unsettled)
 }
 
 // request tells requests apart: a machine that was lost after its draft was opened is no new one.

@@ -26,6 +26,7 @@ func (s *session) finish(ctx context.Context, err error) {
 	}
 	last, done := until(ctx, lastWords)
 	defer done()
+	s.giveBack(last)
 	s.settle()
 	s.keepUnproved(last)
 	s.emit(evidence.Ended, 0, slog.String(evidence.KeyTerminal, s.rec.Terminal), slog.Int(evidence.KeyExitCode, s.rec.ExitCode),

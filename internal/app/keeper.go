@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
-	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/money"
 )
@@ -108,30 +105,28 @@ func verdictOf(t *evidence.Tick) string {
 	return "unproved"
 }
 
-// save pushes the checkpoint by compare-and-swap. Losing the race means that another run has the issue; a forge
-// that cannot be reached is told, and the next save tries again.
+// save pushes the checkpoint. Losing the race means that another run has the issue; a forge that cannot be reached is
+// told, and the next save tries again. Where the run goes on, what its next calls may cost is held at once.
 func (s *session) save(ctx context.Context) error {
 	if s.req.forge == nil || s.req.dryRun {
 		return nil
 	}
-	c := s.saved
-	c.Runs = append(append([]string{}, s.rec.Resumed...), s.id)
-	c.Base, c.Goal, c.Asked = s.rec.Base.ID, s.rec.Trigger.Snapshot, s.request()
-	blob, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("encode the checkpoint: %w", err)
-	}
-	id, err := s.store.SaveState(ctx, s.remote, s.stateRef(), git.ID(c.State.Good.ID), blob, s.saved.expect)
-	var remote *git.RemoteError
+	st := s.saved.State
+	goesOn := st.End == nil && len(st.Pending) == 0
+	err := s.meter.Settle(ctx, goesOn, func(upTo money.USD) error {
+		if err := s.keepFrom(s.saved, st); err != nil {
+			return err
+		}
+		return s.push(ctx, upTo)
+	})
 	switch {
-	case errors.As(err, &remote) && remote.Kind == git.Rejected:
-		return fmt.Errorf("save the checkpoint: another run has changed %s: %w", s.stateRef(), err)
+	case lostRace(err):
+		return err
 	case err != nil:
 		s.note("the checkpoint could not be pushed, so a lost machine would lose this tick: " + err.Error())
 		return nil
 	}
-	s.saved.expect = id
 	s.rec.Kept = s.stateRef()
-	s.emit(evidence.Checkpoint, c.State.Tick, slog.String(evidence.KeyRef, s.stateRef()), slog.String(evidence.KeyCommit, c.State.Good.ID))
+	s.emit(evidence.Checkpoint, st.Tick, slog.String(evidence.KeyRef, s.stateRef()), slog.String(evidence.KeyCommit, st.Good.ID))
 	return nil
 }

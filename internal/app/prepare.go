@@ -104,10 +104,14 @@ func (s *session) openMeter(ctx context.Context) error {
 			Rates: meter.Rates{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite5m: p.CacheWrite, CacheWrite1h: p.CacheWrite},
 		})
 	}
-	m, err := meter.Start(ctx, meter.Config{
+	cfg := meter.Config{
 		Upstream: s.req.modelAt, Key: s.req.key, Prices: prices, AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
 		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,
-	})
+	}
+	if s.req.forge != nil { // nothing else outlives this machine
+		cfg.Cover = s.cover
+	}
+	m, err := meter.Start(ctx, cfg)
 	if err != nil {
 		return usage(err)
 	}

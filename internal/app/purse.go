@@ -43,6 +43,14 @@ func (p purse) Quiet(ctx context.Context) error {
 	return p.Meter.Quiet(ctx)
 }
 
+// Settle is the meter's; an empty purse holds nothing.
+func (p purse) Settle(ctx context.Context, goOn bool, save func(money.USD) error) error {
+	if p.Meter == nil {
+		return save(0)
+	}
+	return p.Meter.Settle(ctx, goOn, save)
+}
+
 func (p purse) Close(ctx context.Context) error {
 	if p.Meter == nil {
 		return nil

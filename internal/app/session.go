@@ -75,14 +75,16 @@ type session struct {
 	firsts     map[string]evidence.FailFirst
 
 	saved  checkpoint
+	kept   kept
 	lease  *git.Lease
 	target publish.Target
 	proved git.ID // the commit that passed the proof; with history: squash not the last tick's
 
-	snap    git.Snapshot
-	verdict guard.Verdict
-	before  money.USD // what the issue had cost before this process
-	unwiped error     // a proof that could not be removed
+	snap      git.Snapshot
+	verdict   guard.Verdict
+	before    money.USD // what the issue had cost before this process
+	unsettled money.USD // part of before that is not known: held when an earlier machine was lost
+	unwiped   error     // a proof that could not be removed
 }
 
 // run is the one path. It always returns a finished record that lies on disk, whatever happened.

@@ -45,6 +45,9 @@ func (s *session) loop(ctx context.Context) error {
 	if s.req.dryRun {
 		return s.rehearse(ctx, limits)
 	}
+	if err := s.keepFrom(s.saved, st); err != nil {
+		return err
+	}
 	held, release := s.holdLease(ctx)
 	st, err = loop.Run(held, st, limits, s, s, s, s.env.Now)
 	release()

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +39,7 @@ type setting struct {
 	script   agenttest.Script
 	byLabel  bool   // the workflow's own trigger starts runs, and there is no webhook
 	mark     string // what the sealed file holds, where a test looks for it among others
+	mute     bool   // the model takes requests and never answers
 	leaks    bool   // a control in which the sealed text may be seen
 
 	enterprise bool // the API lies below /api/v3
@@ -105,6 +108,14 @@ func again(t *testing.T, s setting) *world {
 	hub.AddUser(asker, "write")
 	w.model = agenttest.NewModel(s.script)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if s.mute {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			w.model.ServeHTTP(httptest.NewRecorder(), r)
+			w.called <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
 		w.model.ServeHTTP(rw, r)
 		w.called <- struct{}{}
 	}))

@@ -77,6 +77,7 @@ func (anthropic) fail(w http.ResponseWriter, f failure) {
 		http.StatusUnauthorized: "authentication_error", http.StatusPaymentRequired: "billing_error",
 		http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
 		http.StatusRequestEntityTooLarge: "request_too_large", http.StatusBadGateway: "api_error",
+		http.StatusServiceUnavailable: "api_error",
 	}[f.status]
 	if kind == "" {
 		kind = "invalid_request_error"

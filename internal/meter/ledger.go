@@ -19,10 +19,15 @@ type ledger struct {
 	inflight int
 	refused  bool
 	settled  chan struct{} // closed and replaced at each settlement
+
+	cover   coverFunc // nil: what is spent is not kept anywhere
+	saving  chan struct{}
+	covered money.USD // the spending that the loss of this machine would not hide
+	ahead   money.USD // what the last cover was asked for beyond what was spent and in flight
 }
 
-func newLedger(ceiling money.USD) *ledger {
-	return &ledger{ceiling: ceiling, settled: make(chan struct{})}
+func newLedger(ceiling money.USD, cover coverFunc) *ledger {
+	return &ledger{ceiling: ceiling, settled: make(chan struct{}), cover: cover, saving: make(chan struct{}, 1)}
 }
 
 // refusedError says that a call would not fit any more.
@@ -48,11 +53,18 @@ func (l *ledger) admit(ctx context.Context, reserve, bound money.USD) error {
 			l.mu.Unlock()
 			return err
 		}
-		if l.inflight == 0 || l.spent.Add(l.bound).Add(bound) <= l.ceiling {
-			l.inflight++
-			l.bound = l.bound.Add(bound)
+		if need := l.spent.Add(l.bound).Add(bound); l.inflight == 0 || need <= l.ceiling {
+			if l.cover == nil || need <= l.covered {
+				l.inflight++
+				l.bound = l.bound.Add(bound)
+				l.mu.Unlock()
+				return nil
+			}
 			l.mu.Unlock()
-			return nil
+			if err := l.topUp(ctx, need, bound); err != nil {
+				return err
+			}
+			continue
 		}
 		wait := l.settled
 		l.mu.Unlock()

@@ -73,6 +73,11 @@ type Config struct {
 	// Ceiling is what is left for this run. Zero allows no priced call at all; money.Max is no ceiling.
 	Ceiling money.USD
 	Reserve Reserve
+	// Cover is asked before a call is let through that could bring what this meter has spent above what was covered
+	// so far. Once it has returned nil the loss of this machine does not hide that up to upTo may be spent; on an
+	// error the call is refused. It is called from a call's goroutine, never twice at a time or beside Settle, and
+	// its context does not end with the call. nil: nothing is kept.
+	Cover func(ctx context.Context, upTo money.USD) error
 	// Transport reaches the provider; nil means one of the meter's own that uses no HTTP proxy.
 	// It must not decompress.
 	Transport http.RoundTripper
@@ -155,7 +160,7 @@ func Start(ctx context.Context, cfg Config) (*Meter, error) {
 	ctx, stop := context.WithCancel(ctx)
 	m := &Meter{
 		cfg: cfg, api: anthropic{}, upstream: up, nonce: "proctor-" + hex.EncodeToString(raw[:]),
-		purse: newLedger(cfg.Ceiling), listener: l, stop: stop, purpose: "agent", served: make(chan struct{}),
+		purse: newLedger(cfg.Ceiling, cfg.Cover), listener: l, stop: stop, purpose: "agent", served: make(chan struct{}),
 	}
 	m.sum = sha256.Sum256([]byte(m.nonce))
 	m.server = &http.Server{

@@ -154,6 +154,10 @@ func refused(err error) *failure {
 		return &failure{http.StatusPaymentRequired, full.Error() +
 			". Stop here; the work so far is kept. A person can raise stops.max_cost_usd and resume."}
 	}
+	var bare *uncoveredError
+	if errors.As(err, &bare) {
+		return &failure{http.StatusServiceUnavailable, bare.Error()}
+	}
 	return &failure{http.StatusBadGateway, "the call was given up while it waited for calls in flight"}
 }
 
