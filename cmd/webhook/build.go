@@ -21,10 +21,10 @@ const forgeTime = 4 * time.Second
 
 // build checks every setting and makes the handler. Each error names the variable and the fix. It
 // sends nothing.
-func build(e env, log *slog.Logger) (*webhook.Handler, error) {
+func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 	c := webhook.Config{
 		Options:  trigger.Options{Label: e.getenv("PROCTOR_LABEL"), Prefix: e.getenv("PROCTOR_COMMANDS"), Self: trigger.Actor{Login: e.getenv("PROCTOR_SELF")}},
-		Workflow: e.getenv("PROCTOR_WORKFLOW"), Repos: e.list("PROCTOR_REPOS"), Store: webhook.NewMemory(time.Now), Log: log,
+		Workflow: e.getenv("PROCTOR_WORKFLOW"), Repos: e.list("PROCTOR_REPOS"), Store: k.store, Queue: k.queue, Log: log,
 	}
 	var err error
 	if c.GitHubSecrets, err = e.secrets("PROCTOR_WEBHOOK_SECRET", "PROCTOR_WEBHOOK_SECRET_PREVIOUS"); err != nil {

@@ -37,6 +37,14 @@ func variables() []variable {
 		{"PROCTOR_WORKFLOW", "workflow file to start; default proctor.yml"},
 		{"PROCTOR_ROLES", "roles that may ask, comma-separated; default admin,maintain,write"},
 		{"PROCTOR_BOTS", "account ids of bots that may ask, comma-separated"},
+		{"PROCTOR_STORE", "file that keeps claims and deliveries across restarts; default memory"},
+		{"PROCTOR_TABLE", "DynamoDB table that keeps claims, instead of a file"},
+		{"PROCTOR_QUEUE_URL", "SQS queue between the answer and the work"},
+		{"AWS_REGION", "of table, queue and parameters; Lambda sets it and the three below"},
+		{"AWS_ACCESS_KEY_ID", "credentials for them"},
+		{"AWS_SECRET_ACCESS_KEY", "credentials for them"},
+		{"AWS_SESSION_TOKEN", "credentials for them"},
+		{"AWS_ENDPOINT_URL", "one address instead of AWS's own"},
 		{"PROCTOR_SELF", "login of the account the runs act as, for example my-app[bot]"},
 	}
 }
@@ -44,7 +52,7 @@ func variables() []variable {
 func usage(w io.Writer, fs *flag.FlagSet) {
 	fmt.Fprint(w, "webhook starts a run for every label that asks for one. It serves HTTP, or Lambda events when AWS starts it.\n\nusage: webhook [-listen ADDRESS] [-check]\n\n")
 	fs.PrintDefaults()
-	fmt.Fprint(w, "\nenvironment:\n")
+	fmt.Fprint(w, "\nenvironment (what can come from a file, NAME_FILE, can also come from the SSM parameter that NAME_PARAMETER names):\n")
 	for _, v := range variables() {
 		fmt.Fprintf(w, "  %-38s %s\n", v.name, v.help)
 	}
@@ -54,12 +62,21 @@ func usage(w io.Writer, fs *flag.FlagSet) {
 type env struct {
 	getenv   func(string) string
 	readFile func(string) ([]byte, error)
+	// parameters are the values of SSM parameters, by the variable that each stands for.
+	parameters map[string]string
 }
 
-// secret reads NAME or the file NAME_FILE names. White space around it was pasted along, and goes.
+// secret reads NAME, the file NAME_FILE names or the parameter NAME_PARAMETER names. White space around it was pasted along, and goes.
 func (e env) secret(name string) (string, error) {
 	v, file := e.getenv(name), e.getenv(name+"_FILE")
+	stored, fromStore := e.parameters[name]
 	switch {
+	case fromStore && v+file != "":
+		return "", fmt.Errorf("%s is set twice, by %s_PARAMETER too: unset one", name, name)
+	case fromStore && strings.TrimSpace(stored) == "":
+		return "", fmt.Errorf("%s_PARAMETER: the parameter is blank: store the secret in it", name)
+	case fromStore:
+		v = stored
 	case v != "" && file != "":
 		return "", fmt.Errorf("%s and %s_FILE are both set: unset one", name, name)
 	case file != "":

@@ -28,7 +28,7 @@ func TestALabelledGitLabIssueBecomesOnePipeline(t *testing.T) {
 	g.AddUser("tim", "reporter")
 	g.AddUser("robot", "developer")
 	key := []byte("0123456789abcdef0123456789abcdef")
-	url, log := start(t, settings(
+	url, log := startProgram(t, settings(
 		"PROCTOR_GITLAB_WEBHOOK_TOKEN", "token-of-ours", "PROCTOR_GITLAB_SIGNING_TOKEN", "whsec_"+base64.StdEncoding.EncodeToString(key),
 		"GITLAB_TOKEN", g.NewToken(forgetest.GitLabToken{Login: "robot"}), "GITLAB_URL", g.URL(),
 	))

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	listen := fs.String("listen", "127.0.0.1:8080", "`address` to serve on; port 0 picks one")
-	check := fs.Bool("check", false, "check the configuration, send nothing, and exit")
+	check := fs.Bool("check", false, "check the configuration, start nothing, and exit; SSM parameters are read")
 	fs.Usage = func() { usage(stderr, fs) }
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -50,24 +50,46 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitFailed
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
-	h, err := build(env{getenv: getenv, readFile: os.ReadFile}, log)
-	switch {
-	case err != nil:
-		fmt.Fprintln(stderr, "webhook:", err)
-		return exitFailed
-	case *check:
-		fmt.Fprintln(stdout, "the configuration is complete")
-		return exitOK
-	case getenv("AWS_LAMBDA_RUNTIME_API") != "":
-		// It ends with the process.
-		lambda.StartWithOptions(h.Lambda, lambda.WithContext(ctx))
-		return exitOK
-	}
-	if err := serve(ctx, *listen, h, log, stdout); err != nil {
+	err := start(ctx, env{getenv: getenv, readFile: os.ReadFile}, *listen, *check, log, stdout)
+	if err != nil {
 		fmt.Fprintln(stderr, "webhook:", err)
 		return exitFailed
 	}
 	return exitOK
+}
+
+// start is the program behind its flags.
+func start(ctx context.Context, e env, listen string, check bool, log *slog.Logger, stdout io.Writer) error {
+	k, err := keep(e, check)
+	if err != nil {
+		return err
+	}
+	if k.file != nil {
+		defer func() { _ = k.file.Close() }() // every change is on the disk already
+	}
+	onLambda := e.getenv("AWS_LAMBDA_RUNTIME_API") != ""
+	if onLambda && len(e.parameterNames()) > 0 {
+		// The init phase has no network: the secrets come with the first event.
+		lazy := webhook.Lazy{Now: time.Now, Log: log, Load: loader(e, func(e env) (*webhook.Handler, error) { return build(e, k, log) })}
+		lambda.StartWithOptions(lazy.Invoke, lambda.WithContext(ctx))
+		return nil
+	}
+	if e, err = e.withParameters(ctx); err != nil {
+		return err
+	}
+	h, err := build(e, k, log)
+	switch {
+	case err != nil:
+		return err
+	case check:
+		fmt.Fprintln(stdout, "the configuration is complete")
+		return nil
+	case onLambda:
+		// It ends with the process.
+		lambda.StartWithOptions(h.Invoke, lambda.WithContext(ctx))
+		return nil
+	}
+	return serve(ctx, listen, h, k, log, stdout)
 }
 
 // Limits of the plain server: a client that dawdles is cut off, and a shutdown waits for what is being handled.
@@ -81,7 +103,7 @@ const (
 	reapEvery   = time.Minute
 )
 
-func serve(ctx context.Context, addr string, h *webhook.Handler, log *slog.Logger, stdout io.Writer) error {
+func serve(ctx context.Context, addr string, h *webhook.Handler, k keeping, log *slog.Logger, stdout io.Writer) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w: choose another address with -listen", addr, err)
@@ -92,6 +114,13 @@ func serve(ctx context.Context, addr string, h *webhook.Handler, log *slog.Logge
 	}
 	fmt.Fprintf(stdout, "listening on http://%s\n", l.Addr())
 	go reap(ctx, h, log)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		if k.file != nil {
+			h.Drain(ctx, k.file)
+		}
+	}()
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	select {
@@ -104,6 +133,11 @@ func serve(ctx context.Context, addr string, h *webhook.Handler, log *slog.Logge
 	defer cancel()
 	if err := srv.Shutdown(stop); err != nil {
 		return fmt.Errorf("stopped before every delivery was handled: %w", err)
+	}
+	select {
+	case <-drained:
+	case <-stop.Done():
+		// What is still in hand is due at the next start.
 	}
 	return nil
 }

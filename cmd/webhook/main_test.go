@@ -56,8 +56,8 @@ func appKey(t *testing.T) (*rsa.PrivateKey, string) {
 	return k, string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}))
 }
 
-// start runs the program on a port of its own, and stops it with the test.
-func start(t *testing.T, getenv func(string) string) (url string, log *bytes.Buffer) {
+// startProgram runs the program on a port of its own, and stops it with the test.
+func startProgram(t *testing.T, getenv func(string) string) (url string, log *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, in := io.Pipe()
@@ -105,7 +105,7 @@ func TestALabelledIssueBecomesOneQueuedRun(t *testing.T) {
 	g.AddUser("ann", "write")
 	g.AddUser("tim", "triage")
 	g.InstallApp(12, 34, "proctor-ci", &key.PublicKey, map[string]string{"metadata": "read", "issues": "write", "actions": "write"})
-	url, log := start(t, settings("PROCTOR_WEBHOOK_SECRET", hookSecret+"\n", "GITHUB_APP_ID", "12", "GITHUB_APP_PRIVATE_KEY", strings.ReplaceAll(text, "\n", `\n`), "GITHUB_API_URL", g.APIURL()))
+	url, log := startProgram(t, settings("PROCTOR_WEBHOOK_SECRET", hookSecret+"\n", "GITHUB_APP_ID", "12", "GITHUB_APP_PRIVATE_KEY", strings.ReplaceAll(text, "\n", `\n`), "GITHUB_API_URL", g.APIURL()))
 	g.SetHook(url+"/github", hookSecret)
 
 	refused := g.OpenIssue("Round half up", "totals ending in .005 round down", "tim")
@@ -148,7 +148,7 @@ func TestAPersonalTokenWorksWithoutAnApp(t *testing.T) {
 	if err := os.WriteFile(file, []byte(g.NewToken(forgetest.Token{Login: "robot"})+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url, log := start(t, settings("PROCTOR_WEBHOOK_SECRET", hookSecret, "GITHUB_TOKEN_FILE", file, "GITHUB_API_URL", g.APIURL()))
+	url, log := startProgram(t, settings("PROCTOR_WEBHOOK_SECRET", hookSecret, "GITHUB_TOKEN_FILE", file, "GITHUB_API_URL", g.APIURL()))
 	g.SetHook(url, hookSecret)
 	issue := g.OpenIssue("Round half up", "", "ann")
 	if d, err := g.LabelIssue(issue, "proctor", "ann"); err != nil || len(g.Runs()) != 1 {
@@ -177,6 +177,9 @@ func TestASettingThatCannotWorkIsNamedAtTheStart(t *testing.T) {
 		"a bot by login":         {append(good[:6:6], "PROCTOR_BOTS", "renovate[bot]"), "PROCTOR_BOTS"},
 		"API address that is no": {append(good[:6:6], "GITHUB_API_URL", "ghe.example.com"), "GITHUB_API_URL"},
 		"GitLab without a token": {[]string{"PROCTOR_GITLAB_WEBHOOK_TOKEN", "glt-SAMPLE"}, "GITLAB_TOKEN"},
+		"a file and a table":     {append(good[:6:6], "PROCTOR_STORE", "x", "PROCTOR_TABLE", "t"), "PROCTOR_STORE"},
+		"a queue and no table":   {append(good[:6:6], "PROCTOR_QUEUE_URL", "https://q"), "PROCTOR_TABLE"},
+		"a table and no region":  {append(good[:6:6], "PROCTOR_TABLE", "t"), "AWS_REGION"},
 		"repository pattern":     {append(good[:6:6], "PROCTOR_REPOS", "octo/**x"), "owner/*"},
 	} {
 		var out, errs bytes.Buffer
@@ -201,13 +204,13 @@ func TestTheHelpListsEveryVariableThatIsRead(t *testing.T) {
 	}
 	_, key := appKey(t)
 	read := map[string]bool{}
-	good := settings("PROCTOR_WEBHOOK_SECRET", hookSecret, "PROCTOR_GITLAB_WEBHOOK_TOKEN", "glt-SAMPLE", "GITLAB_TOKEN", "x", "GITHUB_APP_ID", "12", "GITHUB_APP_PRIVATE_KEY", key)
+	good := settings("PROCTOR_WEBHOOK_SECRET", hookSecret, "PROCTOR_GITLAB_WEBHOOK_TOKEN", "glt-SAMPLE", "GITLAB_TOKEN", "x", "GITHUB_APP_ID", "12", "GITHUB_APP_PRIVATE_KEY", key, "PROCTOR_TABLE", "t", "AWS_REGION", "r", "AWS_ACCESS_KEY_ID", "k", "AWS_SECRET_ACCESS_KEY", "s")
 	code := run(context.Background(), []string{"-check"}, func(n string) string { read[n] = true; return good(n) }, io.Discard, &errs)
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	for name := range read {
-		base := strings.TrimSuffix(name, "_FILE")
+		base := strings.TrimSuffix(strings.TrimSuffix(name, "_FILE"), "_PARAMETER")
 		if name != "AWS_LAMBDA_RUNTIME_API" && !strings.Contains(errs.String(), "  "+base+" ") {
 			t.Errorf("%s is read and not in the help", name)
 		}

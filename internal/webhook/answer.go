@@ -15,6 +15,7 @@ type Status string
 // Statuses. Everything that was understood is answered with 2xx, or the forge switches the webhook off.
 const (
 	StatusDispatched Status = "dispatched"
+	StatusQueued     Status = "queued"    // kept; a worker takes it from here
 	StatusAnswered   Status = "answered"  // a command that needed no run
 	StatusRecorded   Status = "recorded"  // noted: ping, installation, a run's progress
 	StatusDuplicate  Status = "duplicate" // this event has its run
@@ -92,6 +93,7 @@ type delivery struct {
 	event string
 	id    string
 	bytes int
+	body  string // bodyKey of the body
 	t     trigger.Trigger
 	cause error // why it could not be handled: a forge's or store's error, never a payload
 }

@@ -12,13 +12,13 @@ import (
 
 // explain answers help and unknown commands from here, without a run, to those who may ask: nobody else
 // can make us write.
-func (h *Handler) explain(ctx context.Context, body []byte, d *delivery) answer {
+func (h *Handler) explain(ctx context.Context, d *delivery) answer {
 	asHelp := d.t
 	asHelp.Command = &trigger.Command{Name: "help", CommentID: d.t.Command.CommentID}
 	if dec := policy.Precheck(asHelp, h.cfg.Rules); !dec.Allow {
 		return accepted(StatusRefused, string(dec.Reason))
 	}
-	q, a, ok := h.inquire(ctx, body, d)
+	q, a, ok := h.inquire(ctx, d)
 	if !ok {
 		return a
 	}
@@ -29,7 +29,7 @@ func (h *Handler) explain(ctx context.Context, body []byte, d *delivery) answer 
 	if !ok || d.t.Forge == trigger.GitLab && d.t.Change != nil {
 		return accepted(StatusIgnored, string(policy.ReasonCommand))
 	}
-	held, a, ok := h.claim(ctx, q.keys, d)
+	held, a, ok := h.claim(ctx, d)
 	if !ok {
 		return a
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // request is the way of a delivery that asks for a run: known already? may they? claim, dispatch.
-func (h *Handler) request(ctx context.Context, body []byte, d *delivery) answer {
-	q, a, ok := h.inquire(ctx, body, d)
+func (h *Handler) request(ctx context.Context, d *delivery) answer {
+	q, a, ok := h.inquire(ctx, d)
 	if !ok {
 		return a
 	}
@@ -28,7 +28,7 @@ func (h *Handler) request(ctx context.Context, body []byte, d *delivery) answer 
 	if ev := q.facts.LabelEvent; ev != nil && d.t.Kind == trigger.KindLabel {
 		d.t.Asked = trigger.Asked{ID: ev.ID, At: ev.At}
 	}
-	c, a, ok := h.claim(ctx, q.keys, d)
+	c, a, ok := h.claim(ctx, d)
 	if !ok {
 		return a
 	}
@@ -37,15 +37,13 @@ func (h *Handler) request(ctx context.Context, body []byte, d *delivery) answer 
 
 // inquiry is what is asked about every delivery that wants something of us.
 type inquiry struct {
-	keys  []string
 	forge Forge
 	facts policy.Facts
 }
 
 // inquire finds out whether the delivery is known already and, if not, what the forge says now.
-func (h *Handler) inquire(ctx context.Context, body []byte, d *delivery) (inquiry, answer, bool) {
-	keys := deliveryKeys(d.id, body)
-	if a, done := h.known(ctx, keys, d); done {
+func (h *Handler) inquire(ctx context.Context, d *delivery) (inquiry, answer, bool) {
+	if a, done := h.known(ctx, d); done {
 		return inquiry{}, a, false
 	}
 	f, a, ok := h.connect(ctx, d)
@@ -53,18 +51,23 @@ func (h *Handler) inquire(ctx context.Context, body []byte, d *delivery) (inquir
 		return inquiry{}, a, false
 	}
 	facts, a, ok := h.facts(ctx, f, d)
-	return inquiry{keys, f, facts}, a, ok
+	return inquiry{f, facts}, a, ok
 }
 
-// deliveryKeys are the names one delivery may come under again: the forge's id, which is not signed,
-// and the body, which is. Two hooks of one project send equal bodies under different ids.
-func deliveryKeys(id string, body []byte) []string {
-	sum := sha256.Sum256(body)
-	keys := []string{"body:" + hex.EncodeToString(sum[:])}
-	if id != "" {
-		keys = append(keys, "delivery:"+id)
+// keys are the names one delivery may come under again: the forge's id, which is not signed, and the body, which
+// is. Two hooks of one project send equal bodies under different ids.
+func (d *delivery) keys() []string {
+	keys := []string{d.body}
+	if d.id != "" {
+		keys = append(keys, "delivery:"+d.id)
 	}
 	return keys
+}
+
+// bodyKey names a body.
+func bodyKey(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "body:" + hex.EncodeToString(sum[:])
 }
 
 // eventKey names what asked: the label event or the comment, whatever deliveries tell of it.
@@ -80,8 +83,8 @@ func eventKey(t trigger.Trigger, body string) string {
 }
 
 // known answers a delivery whose event has a claim, before anything is asked of the forge.
-func (h *Handler) known(ctx context.Context, keys []string, d *delivery) (answer, bool) {
-	c, err := h.cfg.Store.Find(ctx, keys)
+func (h *Handler) known(ctx context.Context, d *delivery) (answer, bool) {
+	c, err := h.cfg.Store.Find(ctx, d.keys())
 	switch {
 	case errors.Is(err, ErrNoClaim):
 		return answer{}, false
@@ -190,11 +193,11 @@ func (h *Handler) labelEvent(ctx context.Context, f Forge, issue int) (forge.Lab
 	}
 }
 
-func (h *Handler) claim(ctx context.Context, keys []string, d *delivery) (Claim, answer, bool) {
-	key := eventKey(d.t, keys[0])
+func (h *Handler) claim(ctx context.Context, d *delivery) (Claim, answer, bool) {
+	key := eventKey(d.t, d.body)
 	d.t.ID = trigger.NewID(key)
 	c, err := h.cfg.Store.Claim(ctx, Claim{
-		ID: d.t.ID, Keys: append(keys, "event:"+key), File: h.cfg.Workflow, Issue: d.t.Issue.Number,
+		ID: d.t.ID, Keys: append(d.keys(), "event:"+key), File: h.cfg.Workflow, Issue: d.t.Issue.Number,
 		To: Target{Forge: d.t.Forge, Repo: d.t.Repo, Install: d.t.Install},
 	}, h.cfg.Leases.Claimed)
 	switch {

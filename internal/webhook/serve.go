@@ -25,7 +25,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.cfg.Timeout)
 	defer cancel()
 	var d delivery
-	a := h.guarded(ctx, w, r, &d)
+	a := guarded(&d, func() answer {
+		body, a, ok := h.receive(w, r, &d)
+		if !ok {
+			return a
+		}
+		return h.handle(ctx, body, &d)
+	})
 	a.write(w)
 	h.cfg.Log.LogAttrs(ctx, level(a), "delivery", d.attrs(a, h.cfg.Now().Sub(start).Milliseconds())...)
 }
@@ -56,18 +62,14 @@ func (h *Handler) route(r *http.Request) (answer, bool) {
 }
 
 // guarded turns a panic into an answer: one bad delivery must not take a process down.
-func (h *Handler) guarded(ctx context.Context, w http.ResponseWriter, r *http.Request, d *delivery) (a answer) {
+func guarded(d *delivery, f func() answer) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.cause = errors.New("panic while handling a delivery")
 			a = later("internal")
 		}
 	}()
-	body, a, ok := h.receive(w, r, d)
-	if !ok {
-		return a
-	}
-	return h.handle(ctx, body, d)
+	return f()
 }
 
 // receive is everything up to the signature: size, encoding, headers, and the body as raw bytes.
@@ -171,39 +173,69 @@ func (h *Handler) authentic(hd http.Header, body []byte, d *delivery) (event str
 	return event, answer{}, true
 }
 
-// handle reads a verified delivery and sends it the way of its kind.
+// handle reads a verified delivery and sends it the way of its kind: at once, or by way of the queue.
 func (h *Handler) handle(ctx context.Context, body []byte, d *delivery) answer {
+	if a, done := h.read(body, d); done {
+		return a
+	}
+	if h.cfg.Queue == nil {
+		return h.act(ctx, d)
+	}
+	if err := h.cfg.Queue.Send(ctx, d.message()); err != nil {
+		d.cause = err
+		return later("queue")
+	}
+	return accepted(StatusQueued, "")
+}
+
+// read parses a delivery and answers all that the event alone can answer.
+func (h *Handler) read(body []byte, d *delivery) (answer, bool) {
 	// A workflow_dispatch is a run that has begun: answering it with another dispatch would never end.
 	if d.event == "workflow_dispatch" {
-		return accepted(StatusIgnored, string(trigger.ReasonEvent))
+		return accepted(StatusIgnored, string(trigger.ReasonEvent)), true
 	}
 	t, err := h.parse(d, body)
 	var ignored *trigger.Ignored
 	switch {
 	case errors.As(err, &ignored):
-		return accepted(StatusIgnored, string(ignored.Reason))
+		return accepted(StatusIgnored, string(ignored.Reason)), true
 	case err != nil:
-		return invalid(http.StatusBadRequest, "shape", "the body is not the event that its header names")
+		return invalid(http.StatusBadRequest, "shape", "the body is not the event that its header names"), true
 	}
 	t.Delivery = d.id
-	d.t = t
-	if !h.serves(t.Repo) && t.Kind != trigger.KindPing && t.Kind != trigger.KindInstall {
-		return accepted(StatusRefused, "repository")
-	}
-	switch t.Kind {
-	case trigger.KindPing, trigger.KindInstall:
-		return accepted(StatusRecorded, string(t.Kind))
-	case trigger.KindRun:
-		return h.progress(ctx, d)
-	case trigger.KindComment:
-		if info, ok := t.Command.Info(); !ok || info.Hook {
-			return h.explain(ctx, body, d)
-		}
+	d.t, d.body = t, bodyKey(body)
+	switch {
+	case t.Kind == trigger.KindPing, t.Kind == trigger.KindInstall:
+		return accepted(StatusRecorded, string(t.Kind)), true
+	case !h.serves(t.Repo):
+		return accepted(StatusRefused, "repository"), true
+	case t.Kind == trigger.KindRun, h.explains(t):
+		return answer{}, false
 	}
 	if dec := policy.Precheck(t, h.cfg.Rules); !dec.Allow {
-		return accepted(StatusRefused, string(dec.Reason))
+		return accepted(StatusRefused, string(dec.Reason)), true
 	}
-	return h.request(ctx, body, d)
+	return answer{}, false
+}
+
+// act does what a delivery that was read asks for.
+func (h *Handler) act(ctx context.Context, d *delivery) answer {
+	switch {
+	case d.t.Kind == trigger.KindRun:
+		return h.progress(ctx, d)
+	case h.explains(d.t):
+		return h.explain(ctx, d)
+	}
+	return h.request(ctx, d)
+}
+
+// explains: a command that is answered from here.
+func (h *Handler) explains(t trigger.Trigger) bool {
+	if t.Kind != trigger.KindComment {
+		return false
+	}
+	info, ok := t.Command.Info()
+	return !ok || info.Hook
 }
 
 func (h *Handler) parse(d *delivery, body []byte) (trigger.Trigger, error) {

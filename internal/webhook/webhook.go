@@ -64,8 +64,10 @@ type Config struct {
 
 	Connect func(ctx context.Context, to Target) (Forge, error)
 	Store   Store
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Queue keeps verified deliveries for Work. With nil a delivery is dealt with before it is answered.
+	Queue Queue
+	Log   *slog.Logger
+	Now   func() time.Time
 	// Wait pauses between looks at a label event that the API does not show yet; time.Sleep with a
 	// context when nil.
 	Wait func(ctx context.Context, d time.Duration) error

@@ -5,6 +5,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -25,6 +26,8 @@ type File struct {
 	db   *bbolt.DB
 	now  func() time.Time
 	wake chan struct{}
+
+	queued atomic.Int64 // messages; counting them anew reads every page
 }
 
 // lockTime is how long Open waits for another process to let the file go.
@@ -43,19 +46,20 @@ func Open(path string, now func() time.Time) (*File, error) {
 		return nil, fmt.Errorf("open %s: %w: it has to be a file of the webhook's own in a directory it may write to", path, err)
 	}
 	db.MaxBatchDelay = groupDelay
+	f := &File{db: db, now: now, wake: make(chan struct{}, 1)}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, b := range [][]byte{bucketClaims, bucketKeys, bucketDue, bucketQueue, bucketCounts} {
 			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
 				return err
 			}
 		}
-		return nil
+		return f.recover(tx)
 	})
 	if err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("prepare %s: %w", path, err)
 	}
-	return &File{db: db, now: now, wake: make(chan struct{}, 1)}, nil
+	return f, nil
 }
 
 // Close waits for what is being written.

@@ -1,0 +1,277 @@
+package webhook_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/trigger"
+	"github.com/proctor-ci/proctor/internal/webhook"
+	"github.com/proctor-ci/proctor/internal/webhook/bolt"
+)
+
+// kept is a queue that shows what was sent.
+type kept struct {
+	mu   sync.Mutex
+	sent []webhook.Message
+	err  error
+}
+
+func (k *kept) Send(_ context.Context, m webhook.Message) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil {
+		k.sent = append(k.sent, m)
+	}
+	return k.err
+}
+
+func queued(t testing.TB) (*rig, *kept) {
+	t.Helper()
+	k := &kept{}
+	return newRig(t, func(c *webhook.Config) { c.Queue = k }), k
+}
+
+func TestAQueuedDeliveryIsAnsweredFirstAndDispatchedByAWorker(t *testing.T) {
+	t.Parallel()
+	direct := newRig(t, nil)
+	direct.deliver("issues", "d1", labeled(3, nil))
+	r, k := queued(t)
+	if g := r.deliver("issues", "d1", labeled(3, nil)); g.Code != 202 || g.Status != "queued" || r.w.dispatched() != 0 || len(k.sent) != 1 {
+		t.Fatalf("%v, %d dispatched, %d queued", g, r.w.dispatched(), len(k.sent))
+	}
+	raw, err := json.Marshal(k.sent[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), title(3)) || strings.Contains(string(raw), "as said") {
+		t.Errorf("the message holds a person's text: %s", raw)
+	}
+	var m webhook.Message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	if retry, err := r.h.Work(context.Background(), m); retry || err != nil {
+		t.Fatalf("retry %v, %v", retry, err)
+	}
+	if d := cmp.Diff(direct.w.runs, r.w.runs); d != "" {
+		t.Errorf("by way of the queue another run was asked for: %s", d)
+	}
+	if retry, _ := r.h.Work(context.Background(), m); retry || r.w.dispatched() != 1 {
+		t.Errorf("the message again: retry %v, %d dispatched", retry, r.w.dispatched())
+	}
+}
+
+func TestWhatTheEventAnswersIsNotQueued(t *testing.T) {
+	t.Parallel()
+	r, k := queued(t)
+	for want, g := range map[string]got{
+		"other_label": r.deliver("issues", "d1", labeled(3, map[string]any{"label.name": "bug"})),
+		"closed":      r.deliver("issues", "d2", labeled(3, map[string]any{"issue.state": "closed"})),
+		"event":       r.deliver("star", "d3", []byte(`{}`)),
+		"ping":        r.deliver("ping", "d4", []byte(`{}`)),
+	} {
+		if g.Code != 202 || g.Reason != want {
+			t.Errorf("%v, want %s", g, want)
+		}
+	}
+	if len(k.sent) != 0 {
+		t.Errorf("%d messages", len(k.sent))
+	}
+	k.err = errStore
+	if g := r.deliver("issues", "d5", labeled(3, nil)); g.Code != 503 || g.Reason != "queue" {
+		t.Errorf("a queue that fails: %v, want a failed delivery", g)
+	}
+}
+
+func TestABudgetCommandKeepsItsAmountOnTheWay(t *testing.T) {
+	t.Parallel()
+	r, k := queued(t)
+	r.deliver("issue_comment", "d1", commented(3, 9, "/proctor budget +5 with some words", nil))
+	r.deliver("issue_comment", "d2", commented(3, 10, "/proctor budget +5", nil))
+	r.deliver("issue_comment", "d3", commented(3, 11, "/proctor fix what I said", nil))
+	for _, m := range k.sent {
+		if _, err := r.h.Work(context.Background(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := fmt.Sprint(r.w.runs)
+	if len(r.w.runs) != 2 || !strings.Contains(all, "budget+%2B5") || strings.Contains(fmt.Sprint(k.sent), "what I said") {
+		t.Errorf("runs %s", all)
+	}
+}
+
+func TestABatchNamesTheMessagesThatMustComeAgain(t *testing.T) {
+	t.Parallel()
+	r, k := queued(t)
+	for n := range 3 {
+		r.deliver("issues", fmt.Sprintf("d%d", n+1), labeled(n+1, nil))
+	}
+	type record struct {
+		ID     string `json:"messageId"`
+		Body   string `json:"body"`
+		Source string `json:"eventSource"`
+	}
+	var recs []record
+	for i, m := range k.sent {
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recs = append(recs, record{fmt.Sprintf("m%d", i+1), string(b), "aws:sqs"})
+	}
+	recs = append(recs, record{"m4", "{", "aws:sqs"}, record{"m5", recs[0].Body, "aws:kinesis"}, record{"m6", `{"Version":99}`, "aws:sqs"})
+	event, err := json.Marshal(map[string]any{"Records": recs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.w.event = func(n int) (forge.LabelEvent, error) {
+		if n == 2 {
+			return forge.LabelEvent{}, forge.ErrUnavailable
+		}
+		return forge.LabelEvent{ID: int64(1000 + n), Actor: forge.User{Login: "ann", ID: 7}, At: time.Unix(1_700_000_000, 0)}, nil
+	}
+	out, err := r.h.Invoke(context.Background(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := webhook.BatchResponse{BatchItemFailures: []webhook.BatchItemFailure{{ItemIdentifier: "m2"}, {ItemIdentifier: "m4"}, {ItemIdentifier: "m5"}, {ItemIdentifier: "m6"}}}
+	if d := cmp.Diff(want, out); d != "" || r.w.dispatched() != 2 {
+		t.Errorf("%d dispatched; %s", r.w.dispatched(), d)
+	}
+}
+
+// INV-45 by way of the durable queue: answered deliveries in any number and order, a worker that is lost now and then with its
+// message in hand, and a process that starts anew in between.
+func TestTheQueueLosesNothingAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	const events, deliveries = 60, 200
+	rng := rand.New(rand.NewPCG(3, 45))
+	path := filepath.Join(t.TempDir(), "webhook.db")
+	r := newRig(t, nil)
+	var f *bolt.File
+	reopen := func() {
+		if f != nil {
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if f, err = bolt.Open(path, r.clock.Now); err != nil {
+			t.Fatal(err)
+		}
+		world, clock := r.w, r.clock
+		r = newRig(t, func(c *webhook.Config) {
+			c.Store, c.Queue, c.Now = f, f, clock.Now
+			c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return world, nil }
+		})
+		r.w, r.clock = world, clock
+	}
+	reopen()
+	r.w.fail = func(bool) error {
+		if rng.IntN(8) == 0 {
+			return forge.ErrUnavailable
+		}
+		return nil
+	}
+	for _, i := range rng.Perm(deliveries) {
+		n := i%events + 1
+		if g := r.deliver("issues", fmt.Sprintf("d%d", n), labeled(n, nil)); g.Status != "queued" {
+			t.Fatal(g)
+		}
+	}
+	for idle := 0; idle < 70; {
+		m, err := f.Take(context.Background(), 10*time.Second)
+		if errors.Is(err, webhook.ErrEmpty) {
+			idle++
+			r.clock.Advance(30 * time.Second)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = 0
+		retry, err := r.h.Work(context.Background(), m.Message)
+		switch lost := rng.IntN(10); {
+		case err != nil:
+			t.Fatal(err)
+		case lost == 0:
+		case lost == 1:
+			reopen()
+		case retry:
+			err = f.Later(context.Background(), m, time.Second)
+		default:
+			err = f.Done(context.Background(), m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	perIssue := map[string]int{}
+	for _, in := range r.w.runs {
+		perIssue[in[trigger.InputIssue]]++
+	}
+	if len(perIssue) != events || len(r.w.runs) != events {
+		t.Errorf("INV-45: %d runs for %d of %d label events", len(r.w.runs), len(perIssue), events)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASecretThatWasRotatedIsFetchedAtMostOnceAMinute(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	current, loads := secret, 0
+	handlers := map[string]*webhook.Handler{secret: r.h}
+	l := &webhook.Lazy{Now: r.clock.Now, Log: slog.New(slog.DiscardHandler), Load: func(context.Context) (*webhook.Handler, error) {
+		loads++
+		if handlers[current] == nil {
+			handlers[current] = newRig(t, func(c *webhook.Config) { c.GitHubSecrets = []string{current} }).h
+		}
+		return handlers[current], nil
+	}}
+	const next = "the-secret-that-comes-next"
+	ping := func(key string) int {
+		t.Helper()
+		body := `{"zen":"x","hook_id":1}`
+		event, err := json.Marshal(map[string]any{"rawPath": "/", "body": body, "requestContext": map[string]any{"http": map[string]string{"method": "POST"}},
+			"headers": map[string]string{"x-github-event": "ping", "x-hub-signature-256": sign(key, []byte(body))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := l.Invoke(context.Background(), event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.(webhook.LambdaResponse).StatusCode
+	}
+	if code := ping(secret); code != 202 || loads != 1 {
+		t.Fatalf("%d after %d loads", code, loads)
+	}
+	current = next
+	if code := ping(next); code != 401 || loads != 1 {
+		t.Errorf("within a minute: %d after %d loads, want a refusal and no look", code, loads)
+	}
+	r.clock.Advance(time.Minute)
+	if code := ping(next); code != 202 || loads != 2 {
+		t.Errorf("after a minute: %d after %d loads, want the new secret", code, loads)
+	}
+	for range 50 {
+		ping("a-secret-of-somebody-else")
+	}
+	if loads != 2 {
+		t.Errorf("strangers caused %d more looks", loads-2)
+	}
+}
