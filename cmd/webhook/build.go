@@ -45,7 +45,7 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 	}
 	var door doors
 	if len(c.GitHubSecrets) > 0 {
-		if door.github, err = githubDoor(e); err != nil {
+		if door.github, c.Attempts, err = githubDoor(e); err != nil {
 			return nil, err
 		}
 	}
@@ -82,18 +82,18 @@ func (d doors) connect(ctx context.Context, to webhook.Target) (webhook.Forge, e
 	return nil, webhook.ErrNoInstallation
 }
 
-func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), error) {
+func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), webhook.Attempts, error) {
 	base := e.getenv("GITHUB_API_URL")
 	if _, err := github.New(github.Config{BaseURL: base, Owner: "owner", Repo: "name"}); err != nil {
-		return nil, fmt.Errorf("GITHUB_API_URL: %w", err)
+		return nil, nil, fmt.Errorf("GITHUB_API_URL: %w", err)
 	}
 	id, err := e.appID()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	token, err := e.secret("GITHUB_TOKEN")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case id != 0:
@@ -101,26 +101,26 @@ func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, er
 	case token != "":
 		return func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
 			return github.New(github.Config{BaseURL: base, Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, HTTP: &http.Client{Timeout: forgeTime}})
-		}, nil
+		}, nil, nil
 	}
-	return nil, errors.New("nothing may start runs on GitHub: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_TOKEN")
+	return nil, nil, errors.New("nothing may start runs on GitHub: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_TOKEN")
 }
 
-func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target) (webhook.Forge, error), error) {
+func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target) (webhook.Forge, error), webhook.Attempts, error) {
 	raw, err := e.secret("GITHUB_APP_PRIVATE_KEY")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if raw == "" {
-		return nil, errors.New("GITHUB_APP_ID is set and GITHUB_APP_PRIVATE_KEY is not: set it, or GITHUB_APP_PRIVATE_KEY_FILE to the .pem file's path")
+		return nil, nil, errors.New("GITHUB_APP_ID is set and GITHUB_APP_PRIVATE_KEY is not: set it, or GITHUB_APP_PRIVATE_KEY_FILE to the .pem file's path")
 	}
 	key, err := ghapp.ParseKey([]byte(raw))
 	if err != nil {
-		return nil, fmt.Errorf("GITHUB_APP_PRIVATE_KEY: %w", err)
+		return nil, nil, fmt.Errorf("GITHUB_APP_PRIVATE_KEY: %w", err)
 	}
 	app, err := ghapp.New(ghapp.Config{BaseURL: base, AppID: id, Key: key})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return func(ctx context.Context, to webhook.Target) (webhook.Forge, error) {
 		client, err := app.Client(ctx, to.Install, to.Repo.Owner, to.Repo.Name)
@@ -133,7 +133,7 @@ func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target
 		}
 		client.Timeout = forgeTime
 		return github.New(github.Config{BaseURL: base, Owner: to.Repo.Owner, Repo: to.Repo.Name, HTTP: client})
-	}, nil
+	}, app, nil
 }
 
 func gitlabDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), error) {

@@ -101,6 +101,7 @@ const (
 	stopTime    = 10 * time.Second
 	headerBytes = 16 << 10
 	reapEvery   = time.Minute
+	sweepTicks  = 5 // a sweep every so many reaps
 )
 
 func serve(ctx context.Context, addr string, h *webhook.Handler, k keeping, log *slog.Logger, stdout io.Writer) error {
@@ -113,7 +114,7 @@ func serve(ctx context.Context, addr string, h *webhook.Handler, k keeping, log 
 		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(stdout, "listening on http://%s\n", l.Addr())
-	go reap(ctx, h, log)
+	go tick(ctx, h, log)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -142,17 +143,23 @@ func serve(ctx context.Context, addr string, h *webhook.Handler, k keeping, log 
 	return nil
 }
 
-func reap(ctx context.Context, h *webhook.Handler, log *slog.Logger) {
+func tick(ctx context.Context, h *webhook.Handler, log *slog.Logger) {
 	t := time.NewTicker(reapEvery)
 	defer t.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if _, err := h.Reap(ctx); err != nil {
-				log.Warn("reap", "error", err)
-			}
+		}
+		if _, err := h.Reap(ctx); err != nil {
+			log.Warn("reap", "error", err)
+		}
+		if n%sweepTicks != 0 {
+			continue
+		}
+		if _, err := h.Sweep(ctx); err != nil {
+			log.Warn("sweep", "error", err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -53,10 +54,7 @@ func (h *Handler) Lambda(ctx context.Context, event json.RawMessage) (LambdaResp
 	if method == "" {
 		if e.Source == "aws.events" || e.Source == "aws.scheduler" {
 			// On Lambda nothing else ticks.
-			if _, err := h.Reap(ctx); err != nil {
-				return h.plain(ctx, later("store")), nil
-			}
-			return h.plain(ctx, accepted(StatusRecorded, "reaped")), nil
+			return h.plain(ctx, h.tick(ctx)), nil
 		}
 		if e.Source != "" {
 			return h.plain(ctx, accepted(StatusIgnored, "not_http")), nil
@@ -80,6 +78,19 @@ func (h *Handler) Lambda(ctx context.Context, event json.RawMessage) (LambdaResp
 	var w recorder
 	h.ServeHTTP(&w, r)
 	return w.response(), nil
+}
+
+// tick is a schedule's round.
+func (h *Handler) tick(ctx context.Context) answer {
+	if _, err := h.Reap(ctx); err != nil {
+		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "reap", slog.String(keyError, clip(err.Error())))
+		return later("store")
+	}
+	if _, err := h.Sweep(ctx); err != nil {
+		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "sweep", slog.String(keyError, clip(err.Error())))
+		return later("forge")
+	}
+	return accepted(StatusRecorded, "reaped")
 }
 
 // path is the request's own path: a stage other than the default one stands in front of it.

@@ -66,8 +66,10 @@ type Config struct {
 	Store   Store
 	// Queue keeps verified deliveries for Work. With nil a delivery is dealt with before it is answered.
 	Queue Queue
-	Log   *slog.Logger
-	Now   func() time.Time
+	// Attempts lists what the forge sent here, for Sweep; nil where there is no such list.
+	Attempts Attempts
+	Log      *slog.Logger
+	Now      func() time.Time
 	// Wait pauses between looks at a label event that the API does not show yet; time.Sleep with a
 	// context when nil.
 	Wait func(ctx context.Context, d time.Duration) error

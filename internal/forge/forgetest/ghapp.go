@@ -44,6 +44,8 @@ func SuspendApp(on bool) Setting {
 func (g *GitHub) appRoutes() []route {
 	return []route{
 		{"GET /app", "", "", getApp},
+		{"GET /app/hook/deliveries", "", "", listAttempts},
+		{"POST /app/hook/deliveries/{number}/attempts", "", "", repeatAttempt},
 		{"POST /app/installations/{number}/access_tokens", "", "", createInstallationToken},
 	}
 }

@@ -136,6 +136,7 @@ func (g *GitHub) send(url string, d *Delivery) {
 	g.state.Lock()
 	defer g.state.Unlock()
 	d.Status, d.Response, d.Err = status, response, err
+	g.noteAttempt(d, status)
 }
 
 func post(ctx context.Context, url string, header http.Header, body []byte) (int, []byte, error) {

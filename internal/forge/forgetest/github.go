@@ -51,6 +51,7 @@ type GitHub struct {
 	queued     chan struct{}
 	hook       *hook
 	deliveries []*Delivery
+	attempts   []attempt
 }
 
 // NewGitHub makes the repository and starts listening on loopback. Close it when done.

@@ -1,0 +1,61 @@
+package webhook_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/webhook"
+)
+
+// journal is the forge's log of attempts.
+type journal struct {
+	all   []webhook.Attempt
+	short bool
+	asked []int64
+	err   error
+}
+
+func (j *journal) Attempts(_ context.Context, since time.Time) ([]webhook.Attempt, bool, error) {
+	var out []webhook.Attempt
+	for _, a := range j.all {
+		if !a.At.Before(since) {
+			out = append(out, a)
+		}
+	}
+	return out, !j.short, j.err
+}
+
+func (j *journal) Redeliver(_ context.Context, id int64) error {
+	j.asked = append(j.asked, id)
+	return nil
+}
+
+func TestASweepAsksForWhatNoAttemptGotThrough(t *testing.T) {
+	t.Parallel()
+	j := &journal{}
+	r := newRig(t, func(c *webhook.Config) { c.Attempts = j })
+	ago := func(id int64, delivery, event string, d time.Duration, ok bool) {
+		j.all = append(j.all, webhook.Attempt{ID: id, Delivery: delivery, Event: event, At: r.clock.Now().Add(-d), Delivered: ok})
+	}
+	ago(9, "fresh", "issues", time.Minute, false)
+	ago(8, "twice", "issues", 10*time.Minute, false)
+	ago(7, "mended", "issues", 11*time.Minute, true)
+	ago(6, "mended", "issues", 12*time.Minute, false)
+	ago(5, "noise", "star", 13*time.Minute, false)
+	ago(4, "twice", "issues", time.Hour, false)
+	ago(3, "once", "issue_comment", 2*time.Hour, false)
+	ago(2, "old", "issues", 80*time.Hour, false)
+	for range 12 {
+		ago(1, "hopeless", "issues", 20*time.Hour, false)
+	}
+	got, err := r.h.Sweep(context.Background())
+	if err != nil || !slices.Equal(j.asked, []int64{3, 8}) || got != (webhook.Swept{Asked: 2, GivenUp: 1, Complete: true}) {
+		t.Errorf("asked for %v, %+v, %v; want the newest attempt at once and twice, the oldest delivery first", j.asked, got, err)
+	}
+	j.err = errStore
+	if _, err := r.h.Sweep(context.Background()); err == nil {
+		t.Error("a log that cannot be read was swept")
+	}
+}
