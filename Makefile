@@ -56,6 +56,7 @@ e2e: build e2e-deps ## what needs npm: workflows linted, the demo with the real 
 	bin/proctor demo --agent claude-code
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 15m -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
+	$(GO) test -tags e2e -count=1 -timeout 15m -run Npm ./internal/app
 
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with

@@ -24,6 +24,7 @@ type account struct {
 	drawn  bool
 	now    func() time.Time
 	indent string
+	kept   map[string]bool // hosts that were shown as kept from a run
 }
 
 // newAccount writes whole lines through line. live adds colour; now times what is being done.
@@ -125,6 +126,8 @@ func (a *account) Event(e evidence.Event) {
 		a.step(e.Tick, fmt.Sprintf("item %d", e.Int(evidence.KeyNumber)), a.mark(e.Text(evidence.KeyStatus)))
 	case evidence.ProofStarted:
 		a.step(e.Tick, "proof", "a pristine checkout of "+short(e.Text(evidence.KeyCommit)))
+	case evidence.EgressEvent:
+		a.egress(e)
 	case evidence.Note:
 		a.step(e.Tick, "note", a.paint(yellow, e.Text(evidence.KeyNote)))
 	case evidence.TickEnded:

@@ -52,6 +52,7 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 	for try := 0; ; try++ {
 		s.emit(evidence.AgentStarted, t.Tick, slog.String(evidence.KeyAgent, s.coder.Name()), slog.String(evidence.KeyModel, task.Model))
 		told := 0
+		s.egress.For("agent", t.Tick)
 		out, err := s.coder.Run(ctx, task, func(e agent.Event) {
 			// A program may print lines without end, and an event says no more than that one came.
 			if told++; told <= maxEvents {

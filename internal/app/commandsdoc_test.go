@@ -71,12 +71,16 @@ func TestTheCommandReferenceSeesEachChange(t *testing.T) {
 		return c
 	}
 	for name, change := range map[string]func(*cobra.Command){
-		"a new command":    func(r *cobra.Command) { r.AddCommand(&cobra.Command{Use: "new", Run: func(*cobra.Command, []string) {}}) },
-		"a new subcommand": func(r *cobra.Command) { find(r).AddCommand(&cobra.Command{Use: "new", Run: func(*cobra.Command, []string) {}}) },
-		"a new flag":       func(r *cobra.Command) { find(r).Flags().Bool("new", false, "is new") },
-		"another default":  func(r *cobra.Command) { find(r).Flags().Lookup("max-ticks").DefValue = "7" },
-		"another text":     func(r *cobra.Command) { find(r).Flags().Lookup("max-ticks").Usage = "something else" },
-		"a command less":   func(r *cobra.Command) { r.RemoveCommand(find(r)) },
+		"a new command": func(r *cobra.Command) {
+			r.AddCommand(&cobra.Command{Use: "new", Run: func(*cobra.Command, []string) {}})
+		},
+		"a new subcommand": func(r *cobra.Command) {
+			find(r).AddCommand(&cobra.Command{Use: "new", Run: func(*cobra.Command, []string) {}})
+		},
+		"a new flag":      func(r *cobra.Command) { find(r).Flags().Bool("new", false, "is new") },
+		"another default": func(r *cobra.Command) { find(r).Flags().Lookup("max-ticks").DefValue = "7" },
+		"another text":    func(r *cobra.Command) { find(r).Flags().Lookup("max-ticks").Usage = "something else" },
+		"a command less":  func(r *cobra.Command) { r.RemoveCommand(find(r)) },
 	} {
 		root := fresh()
 		change(root)

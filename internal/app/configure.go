@@ -107,7 +107,6 @@ func notYet(c config.Config) (missing, notes []string) {
 	}{
 		{"workspace.submodules", c.Workspace.Submodules},
 		{"workspace.lfs", c.Workspace.LFS},
-		{"sandbox.egress", len(c.Sandbox.Egress) > 0},
 		{"publish.signing: required", c.Publish.Signing == "required"},
 		{"fix.on_check_failure", c.Fix.OnCheckFailure},
 	} {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/proctor-ci/proctor/internal/clock"
+	"github.com/proctor-ci/proctor/internal/egress"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
@@ -26,9 +27,10 @@ type Env struct {
 	Now            func() time.Time
 	Random         io.Reader
 	Sleep          func(context.Context, time.Duration) error
-	Exe            string // this program's file
-	Dir            string // working directory
-	Terminal       bool   // Stdout is a terminal
+	Exe            string       // this program's file
+	Dir            string       // working directory
+	Terminal       bool         // Stdout is a terminal
+	Reach          egress.Reach // how the egress proxy gets to the network; zero: the real one
 }
 
 // Main runs one command of one program: it must be the whole body of main. Untrusted children start

@@ -69,7 +69,8 @@ func (s *session) stable(ctx context.Context, spec gate.Spec) (loop.GateSeen, er
 		return s.seen(r), err
 	}
 	s.started(spec, at, 0)
-	r, err := s.gates.Stable(ctx, spec, at.Place, s.cfg.Gates.Stability, func(ctx context.Context) error {
+	runner, where := s.outward(spec, at)
+	r, err := runner.Stable(ctx, spec, where, s.cfg.Gates.Stability, func(ctx context.Context) error {
 		_, err := s.gateTree.Check(ctx)
 		return err
 	})
@@ -112,7 +113,7 @@ func (s *session) heldOutBaseline(ctx context.Context) (loop.GateSeen, error) {
 type place struct {
 	gate.Place
 	where  string // "base", "gate", "proof", "agent" or "fail-first", for the record
-	proof  bool   // a pristine checkout that is thrown away; the held-out files lie only in such a one
+	proof  bool   // a pristine checkout that is thrown away, whose gates have no egress; the held-out files lie only in such a one
 	commit git.ID // what lies there
 }
 
@@ -163,6 +164,7 @@ func (s *session) runKept(ctx context.Context, spec gate.Spec, at place, tick in
 }
 
 func (s *session) started(spec gate.Spec, at place, tick int) {
+	s.egress.For(spec.Name, tick)
 	s.emit(evidence.GateStarted, tick, slog.String(evidence.KeyClass, string(spec.Class)), slog.String(evidence.KeyGate, spec.Name), slog.String(evidence.KeyWhere, at.where))
 }
 

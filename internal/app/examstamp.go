@@ -22,17 +22,15 @@ type stamp struct {
 // shell that reads as it goes, and put it back before anybody looks. So the files are stamped, and a pass over an exam that
 // was touched is none. Whether its output may be shown has no say in this: `proctor verify` shows it.
 func (s *session) examine(ctx context.Context, spec gate.Spec, at place) (gate.Result, error) {
-	if !at.proof {
-		return s.gates.Run(ctx, spec, at.Place)
-	}
-	if spec.Class != gate.Acceptance {
-		return s.proofGates.Run(ctx, spec, at.Place)
+	runner, where := s.outward(spec, at)
+	if !at.proof || spec.Class != gate.Acceptance {
+		return runner.Run(ctx, spec, where)
 	}
 	before, err := s.stampExam(at.Dir)
 	if err != nil {
 		return gate.Result{}, err
 	}
-	r, err := s.proofGates.Run(ctx, spec, at.Place)
+	r, err := runner.Run(ctx, spec, where)
 	if err != nil || r.Status != gate.Passed {
 		return r, err
 	}

@@ -42,6 +42,7 @@ func (s *session) finish(ctx context.Context, err error) {
 
 // settle makes the record's totals those of its calls.
 func (s *session) settle() {
+	s.closeEgress()
 	s.rec.Ended = s.env.Now().UTC()
 	s.rec.Calls = nil
 	for _, c := range s.meter.Calls() {

@@ -31,6 +31,8 @@ const (
 	laterVariable = "PROCTOR_TEST_LATER"
 	// sleepsVariable names a file to which the process adds a line for each wait.
 	sleepsVariable = "PROCTOR_TEST_SLEEPS"
+	// reachVariable names the server on loopback that is the egress proxy's internet: see reachTo.
+	reachVariable = "PROCTOR_TEST_REACH"
 )
 
 // part is the environment of a process that plays one of the programs. The race detector would wait a second at its exit.
@@ -59,6 +61,9 @@ func TestMain(m *testing.M) {
 			}
 			if file := env.Getenv(sleepsVariable); file != "" {
 				env.Sleep = noting(file, env.Sleep)
+			}
+			if at := env.Getenv(reachVariable); at != "" {
+				env.Reach = reachTo(at)
 			}
 			return Action(ctx, env)
 		})

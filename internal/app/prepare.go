@@ -61,7 +61,10 @@ func (s *session) confine(ctx context.Context) error {
 		}
 	}
 	s.toolDirs = sandbox.ToolDirs(s.req.toolPath, s.req.home, s.req.checkout, s.dir, s.req.reports, s.heldPlace())
-	s.gates = &gate.Runner{Box: s.box}
+	if err := s.openEgress(ctx); err != nil {
+		return err
+	}
+	s.gates = &gate.Runner{Box: s.box, ConnectPorts: s.egress.Ports()}
 	return s.confineProofs()
 }
 
@@ -74,7 +77,7 @@ func (s *session) confineProofs() error {
 	if err != nil {
 		return err
 	}
-	s.proofBox, s.proofGates = box, &gate.Runner{Box: box}
+	s.proofBox, s.proofGates, s.proofSetup = box, &gate.Runner{Box: box}, &gate.Runner{Box: box, ConnectPorts: s.egress.Ports()}
 	return nil
 }
 
@@ -122,8 +125,8 @@ func (s *session) openMeter(ctx context.Context) error {
 // chooseAgent makes the adapter and asks it whether it could start.
 func (s *session) chooseAgent(ctx context.Context) error {
 	opts := agent.Options{
-		Runner: s.box, Sandbox: sandbox.Policy{Mode: sandbox.Mode(s.cfg.Sandbox.Mode), ReadOnly: s.toolDirs},
-		Path: s.programDirs(), Rand: s.env.Random, Log: s.log,
+		Runner: s.box, Sandbox: sandbox.Policy{Mode: sandbox.Mode(s.cfg.Sandbox.Mode), ReadOnly: s.toolDirs, ConnectPorts: s.egress.Ports()},
+		Path: s.programDirs(), Env: s.egress.Env(), Rand: s.env.Random, Log: s.log,
 	}
 	switch s.cfg.Agent.Name {
 	case "command":

@@ -87,6 +87,7 @@ func (s *session) prove(ctx context.Context, id git.ID, n int) (loop.ProofSeen, 
 			seen = loop.ProofSeen{Gate: string(gate.Acceptance), Acceptance: true}
 			return s.counting()
 		default:
+			s.missedEgress(spec)
 			seen = loop.ProofSeen{Gate: spec.Name}
 			return false
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/agent"
 	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/egress"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/gate"
@@ -59,6 +60,8 @@ type session struct {
 	gates      *gate.Runner
 	proofBox   *sandbox.Box
 	proofGates *gate.Runner
+	proofSetup *gate.Runner  // what makes a proof ready, with egress; its gates have none
+	egress     *egress.Proxy // nil: nothing is listed
 	agentTree  *git.Worktree
 	gateTree   *git.Worktree
 	agentHome  string

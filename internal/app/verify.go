@@ -176,6 +176,7 @@ func (v *verification) repeat(ctx context.Context, target string) error {
 
 // clear removes all that a verification made.
 func (v *verification) clear() {
+	v.closeEgress()
 	_ = v.events.Close() // nil-safe; its file goes with the directory
 	if v.store != nil {
 		v.store.Close()

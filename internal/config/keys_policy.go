@@ -44,7 +44,7 @@ func policyKeys() []key {
 		},
 		{
 			path: "sandbox.egress", example: "[registry.example.com:443]", check: checkHostPort, field: func(c *Config) any { return &c.Sandbox.Egress },
-			doc: "Hosts that the agent and the gates may reach besides the model, as host:port. `*.` in front stands for subdomains.",
+			doc: "Hosts that the agent, `setup` and the gates may reach besides the model, as host:port. `*.` in front stands for subdomains. They go through a proxy that `HTTP_PROXY` and `HTTPS_PROXY` name, so programs that do not look there reach nothing. It lets HTTP and TLS through, never to an address inside the runner or its cloud, and each host that was asked for is in the record. In a proof only `setup` has it: what a gate needs from outside, `setup` has to fetch.",
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Files that lie together in a run's directory.
@@ -93,6 +94,14 @@ func normal(r Record) Record {
 	r.Calls = list(r.Calls)
 	r.Confinement = list(r.Confinement)
 	r.Removed = list(r.Removed)
+	if r.Egress != nil {
+		e := *r.Egress
+		e.Allow, e.Hosts = list(e.Allow), slices.Clone(list(e.Hosts))
+		for i := range e.Hosts {
+			e.Hosts[i].By = list(e.Hosts[i].By)
+		}
+		r.Egress = &e
+	}
 	r.Risk.Why = list(r.Risk.Why)
 	ticks := make([]Tick, len(r.Ticks))
 	for i, t := range r.Ticks {

@@ -50,6 +50,11 @@ const (
 	KeyDraft     = "draft"
 	KeyUpdated   = "updated"
 	KeyNote      = "note"
+	KeyBy        = "by"
+	KeyHost      = "host"
+	KeyPort      = "port"
+	KeySent      = "sent_bytes"
+	KeyReceived  = "received_bytes"
 	keyTime      = "time"
 	keySeq       = "seq"
 	keyKind      = "kind"
@@ -63,7 +68,7 @@ func knownKey(k string) bool {
 		KeyEvent, KeyTool, KeyOutcome, KeyExit, KeyMillis, KeyTurns, KeyCommit, KeyTree, KeyFiles, KeyAdded,
 		KeyRemoved, KeyLevel, KeyRule, KeyPath, KeyFindings, KeyClass, KeyGate, KeyWhere, KeyStatus, KeyApproved,
 		KeyCached, KeyPurpose, KeyInput, KeyOutput, KeyCost, KeyRef, KeyVerdict, KeyTerminal, KeyExitCode,
-		KeyReason, KeyNext, KeyBranch, KeyNumber, KeyURL, KeyDraft, KeyUpdated, KeyNote:
+		KeyReason, KeyNext, KeyBranch, KeyNumber, KeyURL, KeyDraft, KeyUpdated, KeyNote, KeyBy, KeyHost, KeyPort, KeySent, KeyReceived:
 		return true
 	}
 	return false
@@ -88,6 +93,7 @@ const (
 	ProofStarted Kind = "proof.started" // commit
 	ProofEnded   Kind = "proof.ended"   // commit, status
 	ModelCall    Kind = "model.call"    // purpose, model, status, input_tokens, output_tokens, cost_usd, ms
+	EgressEvent  Kind = "egress"        // by, host, port, verdict, reason, sent_bytes, received_bytes, ms
 	Checkpoint   Kind = "checkpoint"    // ref, commit
 	TickEnded    Kind = "tick.ended"    // verdict, cost_usd, ms
 	Ended        Kind = "terminal"      // terminal, exit_code, reason, next

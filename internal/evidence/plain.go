@@ -60,6 +60,9 @@ func Plain(r Record, dir string) string {
 	if len(off) > 0 {
 		line("Unconfined", "%s (see the report)", strings.Join(off, ", "))
 	}
+	if r.Egress != nil {
+		line("Egress", "%s", r.Egress.summary(func(s string) string { return inert.Plain(s, 80) }))
+	}
 	for i, n := range r.Notes {
 		if i < 10 {
 			line("Note", "%s", inert.Plain(n, maxDetail))

@@ -32,7 +32,8 @@ type Record struct {
 	Ticks       []Tick     `json:"ticks"`    // of this run only; earlier runs have their own records
 	Calls       []Call     `json:"calls"`
 	Confinement []Enforced `json:"confinement"`
-	Removed     []Removal  `json:"removed"` // what the sanitiser took out of the issue
+	Egress      *Egress    `json:"egress,omitempty"` // where sandbox.egress lists hosts
+	Removed     []Removal  `json:"removed"`          // what the sanitiser took out of the issue
 	Plan        *Plan      `json:"plan,omitempty"`
 	Risk        Risk       `json:"risk"`
 	Totals      Totals     `json:"totals"`
@@ -212,6 +213,25 @@ type Enforced struct {
 
 // missing tells whether something is open for want of it.
 func (e Enforced) missing() bool { return !e.Active && !e.Optional }
+
+// Egress is what agents, gates and setup asked of the hosts that sandbox.egress lists, and of others.
+type Egress struct {
+	Allow []string     `json:"allow"` // the list
+	Hosts []EgressHost `json:"hosts"` // at most 200
+	Cut   int          `json:"requests_cut,omitempty"`
+}
+
+// EgressHost sums requests to one host. It has no path, query, header or body of any.
+type EgressHost struct {
+	Host     string   `json:"host"`
+	Port     int      `json:"port"`
+	Verdict  string   `json:"verdict"` // "allowed", "refused" or "failed" (allowed, and not reached)
+	Why      string   `json:"why,omitempty"`
+	By       []string `json:"by"` // "agent", or a gate's name
+	Requests int      `json:"requests"`
+	Sent     int64    `json:"sent_bytes"`
+	Received int64    `json:"received_bytes"`
+}
 
 // Removal is a kind of hidden text that was taken out of the issue.
 type Removal struct {

@@ -43,6 +43,7 @@ type reportView struct {
 	Provenance                                               []fact
 	TicksLeft, FindingsLeft, FilesLeft, NotesLeft, ItemsLeft string
 	RecordFile                                               string
+	Egress                                                   string
 }
 
 type reportTick struct {
@@ -156,6 +157,9 @@ func newReportView(r Record) reportView {
 		default:
 			v.Looser = append(v.Looser, e)
 		}
+	}
+	if r.Egress != nil {
+		v.Egress = r.Egress.summary(func(s string) string { return s })
 	}
 	for _, s := range r.spends() {
 		v.Spends = append(v.Spends, reportSpend{s.purpose, s.model, s.calls, s.input, s.output, s.cacheRead, s.cost.String()})

@@ -88,6 +88,14 @@ func sample() Record {
 			{Name: "network-tcp", Active: true, Detail: "Landlock ABI 7, the meter's port only"},
 			{Name: "user", Active: false, Detail: "the harness does not run as root"},
 		},
+		Egress: &Egress{
+			Allow: []string{"registry.example.com:443", "*.cdn.example.com:443"},
+			Hosts: []EgressHost{
+				{Host: "registry.example.com", Port: 443, Verdict: "allowed", By: []string{"setup 1"}, Requests: 12, Sent: 4200, Received: 1_900_000},
+				{Host: "a.cdn.example.com", Port: 443, Verdict: "failed", Why: "it did not answer in time", By: []string{"setup 1"}, Requests: 1},
+				{Host: "evil.example.net", Port: 80, Verdict: "refused", Why: "it is not in sandbox.egress", By: []string{"agent", "iteration"}, Requests: 3},
+			},
+		},
 		Removed:  []Removal{{Kind: "HTML comment", Count: 2, Where: "body"}},
 		Risk:     Risk{Level: "medium", Why: []string{"a price calculation changed"}},
 		Ceilings: Ceilings{Ticks: 10, CostUSD: 5 * money.Dollar, Millis: 45 * 60 * 1000},
@@ -151,7 +159,7 @@ func ended(t testing.TB, name string) Record {
 		status := map[string]string{AlreadySatisfied: "passed", GateBroken: "broken", GateFlaky: "failed"}[name]
 		r.Baseline = []Gate{gateRun("iteration", "base", "npm test", status, 100)}
 	case Refused, UsageError:
-		r.Ticks, r.Calls, r.Head, r.Notes, r.Baseline, r.Base, r.Confinement, r.Risk, r.Removed = nil, nil, nil, nil, nil, Commit{}, nil, Risk{}, nil
+		r.Ticks, r.Calls, r.Head, r.Notes, r.Baseline, r.Base, r.Confinement, r.Egress, r.Risk, r.Removed = nil, nil, nil, nil, nil, Commit{}, nil, nil, Risk{}, nil
 	case PublishFailed:
 		r.Next = "open https://git.example/octo/shop/settings/actions and allow Actions to create pull requests, or open the pull request yourself: https://git.example/octo/shop/compare/main...proctor/issue-42"
 	case SafetyHalt:

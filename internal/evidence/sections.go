@@ -256,6 +256,9 @@ func (p *page) confinement(r Record) {
 		p.linef("Enforced:\n")
 		p.items("enforced part", len(on), func(i int) string { return say(on[i]) })
 	}
+	if r.Egress != nil {
+		p.linef("\n**Egress:** %s", r.Egress.summary(func(s string) string { return inert.Code(s, 80) }))
+	}
 }
 
 // removed is what the requester did not see and the agent therefore did not either.
