@@ -11,7 +11,9 @@ import (
 // confine restricts the calling thread, which must be locked, and says line by line what is in force.
 // It goes on after a fault: what could not be applied is a line that is not active, and the caller
 // decides whether that is enough.
-func confine(s spec) []Enforced {
+//
+// sockets is the file on which the thread, and what it starts, will ask for sockets: see giveSockets; -1: none.
+func confine(s spec) (lines []Enforced, sockets int) {
 	limits := Enforced{Name: "limits", Active: true, Detail: fmt.Sprintf("%d processes, %d MiB a file, %d open files, %d MiB of disk, %d MiB of output",
 		s.Limits.Processes, s.Limits.FileBytes>>20, s.Limits.OpenFiles, s.Limits.DiskBytes>>20, s.Limits.Output>>20)}
 	if err := applyLimits(s.Limits); err != nil {
@@ -30,7 +32,7 @@ func confine(s spec) []Enforced {
 		for _, name := range AllNamespaces().kinds() {
 			out = append(out, Enforced{Name: name, Detail: switchedOff, Optional: true})
 		}
-		return out
+		return out, -1
 	}
 	abi := landlockABI(s.Pretend)
 	plan := planSockets(s, abi)
@@ -39,20 +41,21 @@ func confine(s spec) []Enforced {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		why := "set no_new_privs: " + err.Error() + ": Linux 3.5 or later, and a container profile that permits it, brings it"
 		fs.Detail, tcp.Detail, calls.Detail = why, why, why
-		return append([]Enforced{userLine(s, 0), fs, tcp, {Name: "network-udp", Detail: why}, {Name: "unix-sockets", Detail: why}, calls, limits, descendants}, namespaceLines(s)...)
+		return append([]Enforced{userLine(s, 0), fs, tcp, {Name: "network-udp", Detail: why}, {Name: "unix-sockets", Detail: why}, calls, limits, descendants}, namespaceLines(s)...), -1
 	}
 	if s.User == nil {
 		dropCapabilities()
 	}
-	fsErr := restrictLandlock(s, abi)
+	fsErr := restrictLandlock(s, abi, plan)
 	if fsErr != nil {
 		abi = 0
 	}
-	filterErr := restrictSyscalls(s, plan)
+	sockets, filterErr := restrictSyscalls(s, plan)
+	plan.asks = sockets >= 0
 	return append([]Enforced{
 		userLine(s, abi), filesystemLine(abi, fsErr), tcpLine(s, abi, plan, fsErr, filterErr),
 		udpLine(s, filterErr), unixLine(plan, filterErr), syscallLine(s, filterErr), limits, descendants,
-	}, namespaceLines(s)...)
+	}, namespaceLines(s)...), sockets
 }
 
 const switchedOff = "switched off (sandbox: off); auto or strict brings it back"
@@ -121,6 +124,8 @@ func tcpLine(s spec, abi int, plan socketPlan, fsErr, filterErr error) Enforced 
 		e.Detail = fsErr.Error()
 	case abi < 4:
 		e.Detail = fmt.Sprintf("Landlock ABI %d knows no ports: Linux 6.7 or later brings it", abi)
+	case plan.asks:
+		e.Active, e.Detail = true, fmt.Sprintf("connections to ports %v of this machine's loopback only (Landlock ABI %d, and sockets that the supervisor binds to it)", s.Ports, abi)
 	case len(s.Ports) == 0:
 		e.Active, e.Detail = true, fmt.Sprintf("no connection (Landlock ABI %d)", abi)
 	default:

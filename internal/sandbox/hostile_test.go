@@ -53,6 +53,7 @@ func attempts() map[string]func([]string) error {
 		"rename":   func(a []string) error { return os.Rename(a[0], a[1]) },
 		"follow":   func(a []string) error { return follow(a[0], a[1]) },
 		"dial":     func(a []string) error { return dial(a[0], a[1]) },
+		"escape":   func(a []string) error { return escape(a[0], a[1]) },
 		"ask":      func(a []string) error { return ask(a[0]) },
 		"fastopen": func(a []string) error { return fastOpen(a[0]) },
 		"socket":   func(a []string) error { return socket(number(a[0]), number(a[1]), number(a[2])) },

@@ -14,7 +14,7 @@ import (
 
 // restrictLandlock confines the calling thread to the files, ports and peers of the spec, as far as the
 // ABI goes. With ABI 0 it does nothing; confine reports that.
-func restrictLandlock(s spec, abi int) error {
+func restrictLandlock(s spec, abi int, plan socketPlan) error {
 	if abi == 0 {
 		return nil
 	}
@@ -23,6 +23,10 @@ func restrictLandlock(s spec, abi int) error {
 		return fmt.Errorf("prepare Landlock rules: %w", err)
 	}
 	config := configFor(abi, s.Namespaces.Network)
+	if plan.asks {
+		// What was bound for it stays bound.
+		config.HandledAccessNet |= ll.AccessNetBindTCP
+	}
 	if abi >= 4 && !s.Namespaces.Network {
 		for _, p := range s.Ports {
 			rules = append(rules, landlock.ConnectTCP(p))

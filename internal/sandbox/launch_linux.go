@@ -60,13 +60,18 @@ func (s *spec) find() {
 
 func start(s spec) launched {
 	if s.Probe {
-		return launched{enforced: confine(s)}
+		lines, _ := confine(s)
+		return launched{enforced: lines}
 	}
 	program := s.program
 	if s.missing != nil {
 		return launched{failed: s.missing}
 	}
-	l := launched{enforced: confine(s)}
+	lines, sockets := confine(s)
+	if sockets >= 0 {
+		go giveSockets(sockets)
+	}
+	l := launched{enforced: lines}
 	if s.Mode == Strict {
 		if lacking := inactive(l.enforced); len(lacking) > 0 {
 			l.failed = &failure{Kind: "strict"}

@@ -85,7 +85,7 @@ func namespaceLines(s spec) []Enforced {
 	}
 	const anyone = "start the harness as root, or allow user namespaces"
 	fallback := map[string]string{
-		lineNetwork:   "TCP is held by port numbers alone, so an allowed port is open on every host, and a gate cannot connect to a server that it starts itself",
+		lineNetwork:   "TCP is held by port numbers, and to this machine's loopback where the line network-tcp says so; a gate cannot connect to a server that it starts itself",
 		lineTemp:      "/tmp and /dev/shm may not be written at all, so programs that insist on them fail",
 		lineProcesses: "other processes are visible in /proc, though closed",
 		lineIPC:       "System V and POSIX message objects are refused, so programs that need them fail",

@@ -66,8 +66,8 @@ func (m machine) attempt(t *testing.T, mode sandbox.Mode, ports []uint16, args .
 	return o.Result.ExitCode == 0, o.Output
 }
 
-// TestAnAllowedPortIsTheHarnessesAlone is INV-38: TCP to the meter and to no other host that has the same
-// port open. 127.0.0.2 stands for another host.
+// TestAnAllowedPortIsTheHarnessesAlone is INV-38: in a network namespace TCP goes to the meter and to no other
+// address of loopback that has the same port open.
 func TestAnAllowedPortIsTheHarnessesAlone(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
@@ -84,7 +84,7 @@ func TestAnAllowedPortIsTheHarnessesAlone(t *testing.T) {
 			if came, out := m.attempt(t, sandbox.Strict, []uint16{port}, "dial", "tcp4", meter); !came {
 				t.Errorf("the meter cannot be reached: %s", out)
 			}
-			// Without namespaces the rule is by number: that is the control, and what the line says.
+			// Without namespaces all of loopback is one: that is the control.
 			want := m.pretend == weaker
 			if came, out := m.attempt(t, sandbox.Strict, []uint16{port}, "dial", "tcp4", other.Addr().String()); came != want {
 				t.Errorf("another host with this port: came through %v, want %v: %s", came, want, out)

@@ -27,7 +27,8 @@ type Policy struct {
 	// ConnectPorts are the TCP ports of the harness's loopback that it may connect to (meter, egress
 	// proxy), as 127.0.0.1:PORT; none: nothing outside at all. Where it has a network namespace of its own
 	// its own servers are open to it besides, and each of these ports is carried to the harness's; else
-	// the rule is by number, on whatever host.
+	// the rule is by number, on the machine's loopback (on whatever host where the kernel is older than 6.7 or its
+	// system-call filters are taken), it cannot bind a TCP port, and it has no IPv6.
 	ConnectPorts []uint16
 	Limits       Limits
 }

@@ -27,29 +27,44 @@ func refuse(errno unix.Errno) bpf.Instruction {
 	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 }
 
-// restrictSyscalls puts the filter on the calling thread.
-func restrictSyscalls(s spec, plan socketPlan) error {
+// restrictSyscalls puts the filter on the calling thread. Where it is to ask for sockets, listener is the file on
+// which it does, and -1 where the kernel does not have that.
+func restrictSyscalls(s spec, plan socketPlan) (listener int, err error) {
+	if plan.asks {
+		if listener, err = setFilter(s, plan); err == nil {
+			return listener, nil
+		}
+		plan.asks = false
+	}
+	_, err = setFilter(s, plan)
+	return -1, err
+}
+
+func setFilter(s spec, plan socketPlan) (listener int, err error) {
 	if s.Pretend.NoSeccomp {
-		return fmt.Errorf("no seccomp filters: a kernel with CONFIG_SECCOMP_FILTER, and a container profile that permits them, brings it")
+		return -1, fmt.Errorf("no seccomp filters: a kernel with CONFIG_SECCOMP_FILTER, and a container profile that permits them, brings it")
 	}
 	arch, ok := auditArch()
 	if !ok {
-		return fmt.Errorf("no system-call filter for %s: amd64 and arm64 have one", runtime.GOARCH)
+		return -1, fmt.Errorf("no system-call filter for %s: amd64 and arm64 have one", runtime.GOARCH)
 	}
 	raw, err := bpf.Assemble(filterProgram(arch, plan))
 	if err != nil {
-		return fmt.Errorf("assemble the system-call filter: %w", err)
+		return -1, fmt.Errorf("assemble the system-call filter: %w", err)
 	}
 	code := make([]unix.SockFilter, len(raw))
 	for i, r := range raw {
 		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
 	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	if plan.asks {
+		return setAskingFilter(&prog)
+	}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
-		return fmt.Errorf("set the system-call filter: %w: a kernel with CONFIG_SECCOMP_FILTER, and a container profile that permits it, brings it", errno)
+		return -1, fmt.Errorf("set the system-call filter: %w: a kernel with CONFIG_SECCOMP_FILTER, and a container profile that permits it, brings it", errno)
 	}
-	return nil
+	return -1, nil
 }
 
 func auditArch() (uint32, bool) {
@@ -156,6 +171,11 @@ func socketRules(plan socketPlan) []bpf.Instruction {
 	if plan.noInternet {
 		return append(p, refuse(unix.EPERM))
 	}
+	if plan.asks {
+		// Bound to ::1 a socket could be bound anew to another address of IPv4; a machine without IPv6 says this.
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_INET6, SkipTrue: 1}, refuse(unix.EAFNOSUPPORT))
+		allow = bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF}
+	}
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1},
@@ -181,6 +201,7 @@ func socketRules(plan socketPlan) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
 		// What a kernel without the protocol answers: servers that prefer MPTCP then use TCP.
 		refuse(unix.EPROTONOSUPPORT),
+		allow,
 	)
 }
 

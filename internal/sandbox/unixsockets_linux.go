@@ -13,6 +13,7 @@ import (
 // socketPlan is what the filter does about sockets.
 type socketPlan struct {
 	noInternet bool // no AF_INET and AF_INET6 at all
+	asks       bool // the supervisor makes its TCP sockets, which reach loopback only
 	noUnix     bool // no AF_UNIX but for socketpair(2)
 	unixWhy    string
 	ownNetwork bool // so that nothing is to be kept from loopback
@@ -25,6 +26,7 @@ type socketPlan struct {
 func planSockets(s spec, abi int) socketPlan {
 	p := socketPlan{
 		noInternet: !s.Namespaces.Network && abi < 4 && len(s.Ports) == 0,
+		asks:       !s.Namespaces.Network && abi >= 4 && len(s.Ports) > 0 && !s.Pretend.NoAsking,
 		ownNetwork: s.Namespaces.Network, ownIPC: s.Namespaces.IPC,
 	}
 	switch {
