@@ -73,6 +73,7 @@ type Outcome struct {
 	Stderr    string        // tail, at most 8 KiB
 	Denied    []string      // tools that were asked for and not permitted
 	Survivors int           // processes that outlived the agent and were killed
+	Excess    string        // which limit of the sandbox ended it, in words, whatever it had told before
 	Lasting   bool          // the same call would fail the same way again
 	Session   string        // the agent's own name for the conversation, untrusted
 	Warnings  []string      // "bad_line", "killed_after_result", "permission_denials", …: noticed, not decided on

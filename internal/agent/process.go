@@ -51,6 +51,7 @@ func (j job) run(ctx context.Context) (Outcome, error) {
 	end.lateByUs = late && res.Cancelled && !end.cancelled
 	o := j.read(end)
 	o.ExitCode, o.Signal, o.Duration, o.Survivors, o.Stderr = res.ExitCode, res.Signal, res.Duration, res.Survivors, end.stderr
+	o.Excess = res.Excess()
 	o.Detail, o.Final = printable(o.Detail, detailMax), cut(o.Final, finalMax)
 	if o.Next == "" {
 		o.Next = next(o.Kind, j.name)
@@ -106,7 +107,7 @@ func judge(s *stream, end ending) Outcome {
 func unfinished(end ending, silent bool) (Kind, string) {
 	switch {
 	case end.Exceeded != "":
-		return AgentError, "it was ended because its processes passed the limit on " + end.Exceeded
+		return AgentError, end.Excess()
 	case end.TimedOut:
 		return Timeout, fmt.Sprintf("it was ended after %s, before it had told a result", end.Duration.Round(time.Second))
 	case end.Cancelled:

@@ -62,7 +62,7 @@ func TestProcessesThatMisbehaveHaveTheirOwnOutcome(t *testing.T) {
 			Outcome{Kind: RefusedStart, ExitCode: 1, Lasting: true}},
 		{"a later result decides", say(initLine, resultLine, `{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 Overloaded"}`), time.Hour, time.Hour,
 			Outcome{Kind: LimitRate, Final: "API Error: 529 Overloaded"}},
-		{"too much output", say(initLine) + "yes " + strings.Repeat("y", 1000), time.Hour, time.Hour, Outcome{Kind: AgentError, ExitCode: -1, Signal: "killed", Warnings: []string{"bad_line"}}},
+		{"too much output", say(initLine) + "yes " + strings.Repeat("y", 1000), time.Hour, time.Hour, Outcome{Kind: AgentError, ExitCode: -1, Signal: "killed", Warnings: []string{"bad_line"}, Excess: "it printed more than 32 MiB, so all of its processes were killed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -70,6 +70,8 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 			// Some CLIs report success when they ended before their first turn.
 			out.Kind, out.Detail = agent.Incomplete, "it reported success without having asked its model anything"
 		}
+		s.noteExcess(t.Tick, "the agent", out.Excess)
+		s.noteSurvivors(t.Tick, "the agent", out.Survivors)
 		s.keepCall(tick, out)
 		if out.Kind != agent.LimitRate || try == rateRetries || ctx.Err() != nil {
 			return s.health(out), nil
@@ -83,6 +85,20 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		}
 		wait *= 2
 		task.Timeout = min(task.Timeout, max(t.TimeLeft-out.Duration-wait, time.Second))
+	}
+}
+
+// noteExcess tells in the log, the record and the draft that a limit of the sandbox ended something.
+func (s *session) noteExcess(tick int, what, excess string) {
+	if excess != "" {
+		s.note(fmt.Sprintf("tick %d: %s was stopped: %s", tick, what, excess))
+	}
+}
+
+// noteSurvivors tells of processes that went on when what started them had ended, and were killed.
+func (s *session) noteSurvivors(tick int, what string, n int) {
+	if n > 0 {
+		s.note(fmt.Sprintf("tick %d: %s left %s running: killed", tick, what, plural(int64(n), "process")))
 	}
 }
 

@@ -169,6 +169,10 @@ func (s *session) started(spec gate.Spec, at place, tick int) {
 }
 
 func (s *session) ended(r gate.Result, at place, tick int) evidence.Gate {
+	if !r.Sealed {
+		s.noteExcess(tick, "the "+r.Name+" gate", r.Excess)
+		s.noteSurvivors(tick, "the "+r.Name+" gate", r.Survivors)
+	}
 	g := gateOf(r, at)
 	attrs := []slog.Attr{slog.String(evidence.KeyClass, string(r.Class)), slog.String(evidence.KeyGate, r.Name), slog.String(evidence.KeyWhere, at.where), slog.String(evidence.KeyStatus, string(r.Status))}
 	if !at.Sealed {

@@ -231,7 +231,7 @@ func (s *session) runReviewer(ctx context.Context, argv []string, stdin []byte) 
 	case res.TimedOut:
 		return nil, 0, fmt.Errorf("it was not finished after %s", reviewTimeout)
 	case res.Exceeded != "":
-		return nil, 0, fmt.Errorf("it went over its limit of %s", res.Exceeded)
+		return nil, 0, errors.New(res.Excess())
 	case res.Signal != "" || res.Cancelled:
 		return nil, 0, fmt.Errorf("it was ended by signal %s", res.Signal)
 	case out.over:

@@ -52,5 +52,6 @@ type Result struct {
 	Output    []byte // whole output up to 8 MiB head and 8 MiB tail; nil for a gate of the proof or when it was not to be kept
 	Sealed    bool   // it ran beside held-out files: of it the agent hears name and status, nothing else
 	Survivors int
+	Excess    string // which limit of the sandbox ended it, in words; of a sealed gate nothing is said
 	Detail    string // one line: why it is broken, what limit it met
 }

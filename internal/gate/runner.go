@@ -72,6 +72,9 @@ func (r Runner) Run(ctx context.Context, s Spec, p Place) (Result, error) {
 		return notStarted(ctx, result, s, err)
 	}
 	result.Status, result.Detail = judge(res, timeout)
+	if !p.Sealed {
+		result.Excess = res.Excess()
+	}
 	if result.Status == Broken && !p.Sealed {
 		if line := lastLine(result.Output); line != "" {
 			result.Detail += ": " + line
@@ -106,7 +109,7 @@ func judge(res sandbox.Result, timeout time.Duration) (Status, string) {
 	case res.TimedOut:
 		return TimedOut, fmt.Sprintf("not finished after %s", timeout)
 	case res.Exceeded != "":
-		return Failed, fmt.Sprintf("ended for going over its limit of %s", res.Exceeded)
+		return Failed, res.Excess()
 	case res.Signal != "":
 		return Failed, "ended by signal: " + res.Signal
 	case res.ExitCode == 126:

@@ -170,8 +170,8 @@ func TestLimitsAreTold(t *testing.T) {
 	r, p := newRunner(t)
 	r.Limits.Output = 1 << 20
 	got, err := r.Run(context.Background(), spec("yes"), p)
-	if err != nil || got.Status != gate.Failed || !strings.Contains(got.Detail, "output") {
-		t.Errorf("%+v %v", got, err)
+	if err != nil || got.Status != gate.Failed || !strings.Contains(got.Detail, "it printed more than 1 MiB") {
+		t.Errorf("%s %q %v", got.Status, got.Detail, err)
 	}
 }
 

@@ -178,7 +178,7 @@ func (b *Box) run(ctx context.Context, s spec, cmd Command) (Result, error) {
 		<-child.exited
 	}
 	streams.drain()
-	res.Duration = time.Since(begin)
+	res.Duration, res.Limits = time.Since(begin), s.Limits
 	res.ExitCode, res.Signal, res.Survivors = end.ExitCode, end.Signal, end.Survivors
 	if res.Exceeded == "" {
 		res.Exceeded = end.Exceeded

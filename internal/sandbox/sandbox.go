@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"io"
 	"time"
 )
@@ -63,8 +64,24 @@ type Result struct {
 	Cancelled bool   // the context ended it
 	Exceeded  string // the limit that ended it: "output", "disk", "processes"; else empty
 	Survivors int    // descendants that were alive after the main process ended and were killed
+	Limits    Limits // that it was under
 	Duration  time.Duration
 	Enforced  []Enforced // what held this very tree; the same lines as Box.Probe
+}
+
+// Excess says in words which limit ended the tree; "" when none did.
+func (r Result) Excess() string {
+	switch r.Exceeded {
+	case "":
+		return ""
+	case "processes":
+		return fmt.Sprintf("it had more than %d processes at a time, as a fork bomb has, so all of them were killed", r.Limits.Processes)
+	case "disk":
+		return fmt.Sprintf("it filled more than %d MiB of disk, so all of its processes were killed", r.Limits.DiskBytes>>20)
+	case "output":
+		return fmt.Sprintf("it printed more than %d MiB, so all of its processes were killed", r.Limits.Output>>20)
+	}
+	return "it went over its limit of " + r.Exceeded + ", so all of its processes were killed"
 }
 
 // Enforced is one line of what confinement does on this machine.
