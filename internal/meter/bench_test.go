@@ -81,7 +81,7 @@ func BenchmarkCounterAlone(b *testing.B) {
 	text := []byte(sse(evStart) + strings.Repeat(sse(evText), 200_000) + sse(evDelta, evStop))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		c := &sseCounter{}
+		c := newStreamCounter(`"usage"`, &anthropicUsage{})
 		for rest := text; len(rest) > 0; {
 			n := min(32<<10, len(rest))
 			c.write(rest[:n])

@@ -55,11 +55,12 @@ func (m *Meter) charge(c *call, count counter, ran bool) (string, money.USD) {
 		told.Output = c.bound.Output
 		c.note(Usage{Input: told.Input, CacheRead: told.CacheRead, CacheWrite5m: told.CacheWrite5m, CacheWrite1h: told.CacheWrite1h})
 		torn, _ := c.price.Cost(told)
-		return PricedReserved, min(max(c.Reserved, torn), max(c.Reserved, c.most()))
+		return PricedReserved, min(max(c.untold, torn), max(c.Reserved, c.most()))
 	}
-	return PricedReserved, c.Reserved
+	return PricedReserved, max(c.Reserved, c.untold)
 }
 
 func (c *call) note(u Usage) {
+	c.Reasoning = u.Reasoning
 	c.Input, c.Output, c.CacheRead, c.CacheWrite = u.Input, u.Output, u.CacheRead, u.CacheWrite5m+u.CacheWrite1h
 }

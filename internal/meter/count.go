@@ -3,7 +3,6 @@ package meter
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 )
 
 // counter watches an answer go by and tells its usage at the end.
@@ -14,20 +13,29 @@ type counter interface {
 	usage() (u Usage, complete, started bool)
 }
 
-// usageLine is the longest line of a stream that can matter: usage events are a few hundred bytes.
-const usageLine = 1 << 20
-
-// sseCounter reads the usage out of server-sent events. It looks into a line only when the line may
-// hold usage, so that text passes at the speed of a search for line feeds.
-type sseCounter struct {
-	line     []byte
-	skipping bool
-	tally    tally
-	start    bool
-	final    bool
+// usageReader reads the usage out of one API's answers: the events of a stream, or one whole answer.
+type usageReader interface {
+	event(data []byte) // one JSON document
+	usage() (u Usage, complete, started bool)
 }
 
-func (c *sseCounter) write(p []byte) {
+// usageLine is the longest line of a stream that is read. OpenAI's last event repeats the whole answer.
+const usageLine = 32 << 20
+
+// streamCounter reads server-sent events. It looks into a line only when the line may hold usage, so that
+// text passes at the speed of a search for line feeds.
+type streamCounter struct {
+	usageReader
+	mark     []byte // what a line with usage in it holds
+	line     []byte
+	skipping bool
+}
+
+func newStreamCounter(mark string, r usageReader) *streamCounter {
+	return &streamCounter{usageReader: r, mark: []byte(mark)}
+}
+
+func (c *streamCounter) write(p []byte) {
 	for len(p) > 0 {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
@@ -39,61 +47,38 @@ func (c *sseCounter) write(p []byte) {
 			c.skipping = false
 		case len(c.line) > 0:
 			c.keep(p[:i])
-			c.event(c.line)
+			c.read(c.line)
 		default:
-			c.event(p[:i])
+			c.read(p[:i])
 		}
 		c.line = c.line[:0]
 		p = p[i+1:]
 	}
 }
 
-func (c *sseCounter) keep(p []byte) {
+func (c *streamCounter) keep(p []byte) {
 	if c.skipping {
 		return
 	}
 	if len(c.line)+len(p) > usageLine {
-		c.skipping, c.line = true, c.line[:0]
+		c.skipping, c.line = true, nil
 		return
 	}
 	c.line = append(c.line, p...)
 }
 
-func (c *sseCounter) event(line []byte) {
-	data, ok := bytes.CutPrefix(line, []byte("data:"))
-	if !ok || !bytes.Contains(data, []byte(`"usage"`)) {
-		return
+func (c *streamCounter) read(line []byte) {
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && bytes.Contains(data, c.mark) {
+		c.event(data)
 	}
-	var ev struct {
-		Type    string          `json:"type"`
-		Usage   json.RawMessage `json:"usage"`
-		Message struct {
-			Usage json.RawMessage `json:"usage"`
-		} `json:"message"`
-	}
-	if json.Unmarshal(data, &ev) != nil {
-		return
-	}
-	switch ev.Type {
-	case "message_start":
-		c.start = true
-		c.tally.see(ev.Message.Usage)
-	case "message_delta":
-		c.start = true
-		c.final = c.tally.see(ev.Usage) || c.final
-	}
-}
-
-func (c *sseCounter) usage() (Usage, bool, bool) {
-	u, ok := c.tally.usage()
-	return u, ok && c.final, c.start
 }
 
 // bodyLimit is the largest answer that is kept to be read; one beyond it counts as without usage.
 const bodyLimit = 32 << 20
 
-// bodyCounter reads the usage of an answer that comes in one piece.
+// bodyCounter reads an answer that comes in one piece.
 type bodyCounter struct {
+	usageReader
 	body []byte
 	over bool
 }
@@ -105,80 +90,63 @@ func (c *bodyCounter) write(p []byte) {
 }
 
 func (c *bodyCounter) usage() (Usage, bool, bool) {
-	var answer struct {
-		Usage json.RawMessage `json:"usage"`
-	}
-	if c.over || json.Unmarshal(c.body, &answer) != nil {
+	if c.over {
 		return Usage{}, false, true
 	}
-	var t tally
-	seen := t.see(answer.Usage)
-	u, ok := t.usage()
-	return u, ok && seen, true
+	c.event(c.body)
+	u, complete, _ := c.usageReader.usage()
+	return u, complete, true
 }
 
 // tally merges the usage objects of one answer. They are cumulative, so the largest value of each
 // field wins. A value that is no whole number, or a negative one, spoils it: such a report is not
 // believed at all.
 type tally struct {
+	names  []string // the counts that are read
+	within []string // members whose own counts are read as if they stood beside
 	fields map[string]int64
 	bad    bool
 }
 
-// see takes one usage object and says whether it told the output.
-func (t *tally) see(raw json.RawMessage) bool {
-	fields, ok := numbers(raw)
+// see takes one usage object and returns the counts in it; nil when it is none.
+func (t *tally) see(raw json.RawMessage) map[string]int64 {
+	fields, ok := t.read(raw)
 	if !ok {
 		t.bad = t.bad || len(raw) > 0 && string(raw) != "null"
-		return false
+		return nil
 	}
-	if sum, ok := iterations(raw); ok {
-		for k, v := range sum {
-			fields[k] = max(fields[k], v)
-		}
-	}
+	t.merge(fields)
+	return fields
+}
+
+func (t *tally) merge(fields map[string]int64) {
 	if t.fields == nil {
 		t.fields = map[string]int64{}
 	}
 	for k, v := range fields {
 		t.fields[k] = max(t.fields[k], v)
 	}
-	_, told := fields["output_tokens"]
-	return told
 }
 
-func (t *tally) usage() (Usage, bool) {
-	f := t.fields
-	_, in := f["input_tokens"]
-	_, out := f["output_tokens"]
-	long := f["ephemeral_1h_input_tokens"]
-	write := max(f["cache_creation_input_tokens"], long+f["ephemeral_5m_input_tokens"])
-	u := Usage{
-		Input: f["input_tokens"], Output: f["output_tokens"], CacheRead: f["cache_read_input_tokens"],
-		CacheWrite1h: long, CacheWrite5m: write - long,
-	}
-	return u, in && out && !t.bad
-}
-
-var counted = []string{
-	"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-	"ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens",
-}
-
-// numbers reads the counts of one usage object; absent and null counts are left out.
-func numbers(raw json.RawMessage) (map[string]int64, bool) {
+// read reads the counts of one usage object; absent and null counts are left out.
+func (t *tally) read(raw json.RawMessage) (map[string]int64, bool) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil || object == nil {
 		return nil, false
 	}
-	if nested, ok := object["cache_creation"]; ok {
+	for _, name := range t.within {
 		var inner map[string]json.RawMessage
-		if json.Unmarshal(nested, &inner) == nil {
-			maps.Copy(object, inner)
+		if json.Unmarshal(object[name], &inner) != nil {
+			continue
+		}
+		for k, v := range inner {
+			if _, beside := object[k]; !beside {
+				object[k] = v
+			}
 		}
 	}
 	fields := map[string]int64{}
-	for _, name := range counted {
+	for _, name := range t.names {
 		value, ok := object[name]
 		if !ok || string(value) == "null" {
 			continue
@@ -192,24 +160,4 @@ func numbers(raw json.RawMessage) (map[string]int64, bool) {
 	return fields, true
 }
 
-// iterations sums the passes of a call that the provider ran more than once (context compaction):
-// the counts beside them are of the last pass only, all are billed.
-func iterations(raw json.RawMessage) (map[string]int64, bool) {
-	var object struct {
-		Iterations []json.RawMessage `json:"iterations"`
-	}
-	if json.Unmarshal(raw, &object) != nil || len(object.Iterations) == 0 {
-		return nil, false
-	}
-	sum := map[string]int64{}
-	for _, it := range object.Iterations {
-		fields, ok := numbers(it)
-		if !ok {
-			return nil, false
-		}
-		for k, v := range fields {
-			sum[k] += v
-		}
-	}
-	return sum, true
-}
+func has(fields map[string]int64, name string) bool { _, ok := fields[name]; return ok }

@@ -16,21 +16,38 @@ const (
 
 // dialect is what the meter must know of one vendor's API. Each has a file of its own.
 type dialect interface {
-	route(r *http.Request) (op, bool)
-	query(r *http.Request) string // the query string to forward
-	nonce(h http.Header) string   // what the client shows as its key
+	// owns says whether a path is of this API, served or not: so that a refusal has its shape.
+	owns(path string) bool
+	// route tells what a request is, and its path and query behind the provider's base URL.
+	route(r *http.Request) (kind op, path, query string, ok bool)
 	authorize(h http.Header, cred Credential)
 	requestHeader(name string) bool  // canonical name, beside the common ones
 	responseHeader(name string) bool // likewise
-	ask(body []byte) (ask, error)
+	// ask reads a request once and strictly: a second reading of the same bytes must not differ.
+	ask(r *http.Request, body []byte) (ask, error)
 	counter(stream bool) counter
 	fail(w http.ResponseWriter, f failure)
+}
+
+// shownKey is what a client shows as its key, in whichever header its API has for it.
+func shownKey(h http.Header) string {
+	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key"} {
+		if v := h.Get(name); v != "" {
+			return v
+		}
+	}
+	scheme, v, _ := strings.Cut(h.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return v
+	}
+	return ""
 }
 
 // ask is what a request wants, as far as it decides about money.
 type ask struct {
 	model             string
 	maxOutput         int64
+	open              bool // the request caps no output: maxOutput is the largest that any model gives
 	bytes             int64
 	images, documents int64
 	cache, longCache  bool
@@ -44,15 +61,45 @@ const (
 	documentTokens = 1_000_000
 )
 
+// Some clients leave the cap on the output to the provider. Such a call can cost openOutput tokens, and
+// that is what holds the ceiling; it is reserved at openReserve, which few answers reach.
+const (
+	openOutput  = 131_072
+	openReserve = 32_768
+)
+
+// capOutput notes how much output a request allows. n answers may be asked for at once; none is one.
+func (a *ask) capOutput(tokens, n int64) {
+	if tokens <= 0 {
+		tokens, a.open = openOutput, true
+	}
+	a.maxOutput = min(tokens, windowTokens) * max(n, 1)
+}
+
 // estimate is what the call is expected to use at most; limit is what it cannot exceed: a token
 // holds at least one byte.
 func (a ask) estimate(r Reserve) Usage {
-	in := a.bytes/r.BytesPerToken + 1 + a.images*imageTokens/4 + a.documents*documentTokens/20
 	out := a.maxOutput
+	if a.open {
+		out = out / openOutput * openReserve
+	}
 	if r.MaxOutput > 0 {
 		out = min(out, r.MaxOutput)
 	}
-	return a.asUsage(in, out)
+	return a.asUsage(a.likelyInput(r), out)
+}
+
+func (a ask) likelyInput(r Reserve) int64 {
+	return a.bytes/r.BytesPerToken + 1 + a.images*imageTokens/4 + a.documents*documentTokens/20
+}
+
+// untold is what a call that ran and told no usage is booked at: what was reserved, but with the whole
+// output where the request had no cap of its own, since nothing else bounds what was billed.
+func (a ask) untold(r Reserve) Usage {
+	if !a.open {
+		return a.estimate(r)
+	}
+	return a.asUsage(a.likelyInput(r), a.maxOutput)
 }
 
 func (a ask) limit() Usage {

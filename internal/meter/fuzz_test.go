@@ -8,7 +8,7 @@ func FuzzUsageOfAStream(f *testing.F) {
 	f.Add([]byte("data:{\"type\":\"message_start\",\"message\":{\"usage\":[]}}\r\n\r\n"), 1)
 	f.Add([]byte("data: {\"type\":\"message_delta\",\"usage\":{\"iterations\":[{\"output_tokens\":1e9}]}}"), 1000)
 	f.Fuzz(func(t *testing.T, b []byte, step int) {
-		whole, parts := &sseCounter{}, &sseCounter{}
+		whole, parts := newStreamCounter(`"usage"`, &anthropicUsage{}), newStreamCounter(`"usage"`, &anthropicUsage{})
 		whole.write(b)
 		step = max(1, step)
 		for rest := b; len(rest) > 0; {
@@ -32,7 +32,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"a","tools":[{"type":"web_fetch_1"}],"messages":[{"content":[{"type":"tool_use","input":{"source":{"type":"url"}}}]}]}`))
 	f.Add([]byte(`{"model":"a","speed":{"x":1},"mcp_servers":null,"cache_control":{"ttl":"1h"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := anthropic{}.ask(b)
+		a, err := anthropic{}.ask(nil, b)
 		if err != nil {
 			return
 		}

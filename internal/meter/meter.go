@@ -8,15 +8,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +29,7 @@ type KeyKind string
 
 // Kinds of credential.
 const (
-	APIKey KeyKind = "api-key" // x-api-key
+	APIKey KeyKind = "api-key" // the header that the API has for a key
 	Bearer KeyKind = "bearer"  // Authorization: Bearer, for subscription and gateway tokens
 )
 
@@ -60,10 +57,12 @@ type Reserve struct {
 
 // Config of a meter.
 type Config struct {
-	// Upstream is the provider's base URL, "https://api.anthropic.com". Plain http is allowed to
-	// loopback only.
+	// API, Upstream and Key are the provider that most calls go to; see Provider.
+	API      API
 	Upstream string
 	Key      Credential
+	// Beside are further providers on the same nonce and purse, one for each API: a reviewer's, say.
+	Beside []Provider
 	// Models is the allow-list; empty means any model that has a price. An entry allows the model it
 	// names and its dated releases.
 	Models []string
@@ -102,6 +101,7 @@ type Call struct {
 	Model                                string
 	Status                               int // the provider's answer; 0 when none came
 	Input, Output, CacheRead, CacheWrite int64
+	Reasoning                            int64 // part of Output, where the provider tells it
 	CostUSD                              money.USD
 	Reserved                             money.USD
 	Priced                               string
@@ -119,15 +119,14 @@ type Endpoint struct {
 
 // Meter is a running proxy. Its methods are safe for concurrent use.
 type Meter struct {
-	cfg      Config
-	api      dialect
-	upstream *url.URL
-	nonce    string
-	sum      [sha256.Size]byte
-	purse    *ledger
-	listener net.Listener
-	server   *http.Server
-	stop     context.CancelFunc
+	cfg       Config
+	providers []*provider
+	nonce     string
+	sum       [sha256.Size]byte
+	purse     *ledger
+	listener  net.Listener
+	server    *http.Server
+	stop      context.CancelFunc
 
 	mu      sync.Mutex
 	tick    int
@@ -141,12 +140,9 @@ type Meter struct {
 
 // Start listens on a free loopback port and serves until Close. ctx ends calls in flight too.
 func Start(ctx context.Context, cfg Config) (*Meter, error) {
-	up, err := checkUpstream(cfg.Upstream)
+	providers, err := cfg.providers()
 	if err != nil {
-		return nil, err
-	}
-	if cfg.Key.Value == "" {
-		return nil, errors.New("start meter: no model key: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN in the job's secrets")
+		return nil, fmt.Errorf("start meter: %w", err)
 	}
 	cfg = cfg.withDefaults()
 	var raw [32]byte
@@ -159,7 +155,7 @@ func Start(ctx context.Context, cfg Config) (*Meter, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	m := &Meter{
-		cfg: cfg, api: anthropic{}, upstream: up, nonce: "proctor-" + hex.EncodeToString(raw[:]),
+		cfg: cfg, providers: providers, nonce: "proctor-" + hex.EncodeToString(raw[:]),
 		purse: newLedger(cfg.Ceiling, cfg.Cover), listener: l, stop: stop, purpose: "agent", served: make(chan struct{}),
 	}
 	m.sum = sha256.Sum256([]byte(m.nonce))
@@ -200,29 +196,25 @@ func (c Config) withDefaults() Config {
 	if c.Reserve.BytesPerToken <= 0 {
 		c.Reserve.BytesPerToken = 3
 	}
-	if c.Key.Kind == "" {
-		c.Key.Kind = APIKey
-	}
 	return c
 }
 
-func checkUpstream(raw string) (*url.URL, error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
-		return nil, fmt.Errorf("model base URL %q: want https://host", raw)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("model base URL for host %s: leave out user, query and fragment", u.Host)
-	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("model base URL %q: the key would travel in clear; use https", raw)
+// providers are the first and those beside it; each API has one.
+func (c Config) providers() ([]*provider, error) {
+	var out []*provider
+	for _, p := range append([]Provider{{API: c.API, Upstream: c.Upstream, Key: c.Key}}, c.Beside...) {
+		checked, err := p.check()
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range out {
+			if o.api == checked.api {
+				return nil, fmt.Errorf("two providers of the API %s: a path could mean either", p.API)
+			}
+		}
+		out = append(out, checked)
 	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	return u, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return out, nil
 }
 
 // Endpoint tells where clients connect and what they show instead of a key.

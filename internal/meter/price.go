@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"sort"
 
@@ -137,7 +138,7 @@ func (t Prices) Rows() []Price {
 }
 
 // Find returns the price of a model. It knows a model by its exact id, by an alias, and by its id
-// with a release date behind it ("-20250929"), and by nothing else: a family name that happens to be
+// with a release date behind it ("-20250929", "-2025-09-29"), and by nothing else: a family name that happens to be
 // the beginning of an unknown model must not lend it a price.
 func (t Prices) Find(model string) (Price, bool) {
 	for _, name := range []string{model, undated(model)} {
@@ -150,23 +151,21 @@ func (t Prices) Find(model string) (Price, bool) {
 	return Price{}, false
 }
 
-// undated cuts a trailing "-YYYYMMDD".
+// release is a date behind a model's id, as the vendors write it.
+var release = regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2})$`)
+
+// undated cuts a trailing "-YYYYMMDD" or "-YYYY-MM-DD".
 func undated(model string) string {
-	const n = len("-20250929")
-	if len(model) <= n || model[len(model)-n] != '-' {
-		return model
+	if at := release.FindStringIndex(model); at != nil && at[0] > 0 {
+		return model[:at[0]]
 	}
-	for _, c := range model[len(model)-n+1:] {
-		if c < '0' || c > '9' {
-			return model
-		}
-	}
-	return model[:len(model)-n]
+	return model
 }
 
-// Usage is what one call used. Input excludes the cache.
+// Usage is what one call used. Input excludes the cache, Output includes Reasoning.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite5m, CacheWrite1h int64
+	Reasoning                                            int64
 }
 
 func (u Usage) prompt() int64 { return u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h }

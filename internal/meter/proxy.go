@@ -30,47 +30,70 @@ func (m *Meter) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // closed: no answer, least of all an empty good one
 	}
 	defer m.leave()
-	kind, fail := m.accept(r)
+	p := m.speaking(r)
+	to, fail := m.accept(p, r)
 	if fail != nil {
-		m.api.fail(w, *fail)
+		p.api.fail(w, *fail)
 		return
 	}
 	body, fail := readBody(w, r)
 	if fail != nil {
-		m.api.fail(w, *fail)
+		p.api.fail(w, *fail)
 		return
 	}
-	if kind == opFree {
-		m.forwardFree(w, r, body)
+	a, err := p.api.ask(r, body)
+	if err != nil {
+		p.api.fail(w, failure{http.StatusBadRequest, err.Error()})
 		return
 	}
-	c, fail := m.prepare(r.Context(), body)
+	if to.kind == opFree {
+		m.forwardFree(w, r, to, body)
+		return
+	}
+	c, fail := m.prepare(r.Context(), a)
 	if fail != nil {
-		m.api.fail(w, *fail)
+		p.api.fail(w, *fail)
 		return
 	}
-	m.forward(w, r, body, c)
+	m.forward(w, r, to, body, c)
 }
 
-func (m *Meter) accept(r *http.Request) (op, *failure) {
+// speaking is the provider whose API a request is written in; the first, where that cannot be told.
+func (m *Meter) speaking(r *http.Request) *provider {
+	for _, p := range m.providers {
+		if p.api.owns(r.URL.Path) {
+			return p
+		}
+	}
+	return m.providers[0]
+}
+
+// target is where a request that was let through goes.
+type target struct {
+	*provider
+	kind        op
+	path, query string
+}
+
+func (m *Meter) accept(p *provider, r *http.Request) (target, *failure) {
 	host, _, err := net.SplitHostPort(r.Host)
 	// A name other than loopback in Host is a page in a browser that was rebound to this port; an
 	// absolute URL is a client that takes this for a forward proxy.
 	if err != nil || !loopback(host) || r.URL.Host != "" {
-		return 0, &failure{http.StatusForbidden, "this address serves the model API on loopback only"}
+		return target{}, &failure{http.StatusForbidden, "this address serves the model API on loopback only"}
 	}
-	shown := sha256.Sum256([]byte(m.api.nonce(r.Header)))
+	shown := sha256.Sum256([]byte(shownKey(r.Header)))
 	if subtle.ConstantTimeCompare(shown[:], m.sum[:]) != 1 {
-		return 0, &failure{http.StatusUnauthorized, "the key shown is not the nonce of this run"}
+		return target{}, &failure{http.StatusUnauthorized, "the key shown is not the nonce of this run"}
 	}
-	kind, ok := m.api.route(r)
+	kind, path, query, ok := p.api.route(r)
 	if !ok {
-		return 0, &failure{http.StatusNotFound, "only model calls are served here, not " + printable(r.Method+" "+r.URL.Path)}
+		return target{}, &failure{http.StatusNotFound, "only model calls are served here, not " + printable(r.Method+" "+r.URL.Path)}
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return 0, &failure{http.StatusUnsupportedMediaType, "send the request without content-encoding"}
+		return target{}, &failure{http.StatusUnsupportedMediaType, "send the request without content-encoding"}
 	}
-	return kind, nil
+	return target{p, kind, path, query}, nil
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
@@ -119,15 +142,12 @@ func (m *Meter) listed(model, row string) bool {
 // call is one paid call on its way.
 type call struct {
 	Call
-	price *Price
-	bound Usage
+	price  *Price
+	bound  Usage
+	untold money.USD // its cost when it ran and told no usage
 }
 
-func (m *Meter) prepare(ctx context.Context, body []byte) (*call, *failure) {
-	a, err := m.api.ask(body)
-	if err != nil {
-		return nil, &failure{http.StatusBadRequest, err.Error()}
-	}
+func (m *Meter) prepare(ctx context.Context, a ask) (*call, *failure) {
 	price, err := m.priceOf(a.model)
 	if err != nil {
 		return nil, &failure{http.StatusNotFound, err.Error()}
@@ -141,6 +161,7 @@ func (m *Meter) prepare(ctx context.Context, body []byte) (*call, *failure) {
 		return c, nil
 	}
 	c.Reserved, _ = price.Cost(a.estimate(m.cfg.Reserve)) // an estimate is always within reach
+	c.untold, _ = price.Cost(a.untold(m.cfg.Reserve))
 	if err := m.purse.admit(ctx, c.Reserved, c.most()); err != nil {
 		return nil, refused(err)
 	}
@@ -168,15 +189,15 @@ func (c *call) most() money.USD {
 }
 
 // forward makes the call and books it, whatever happens on the way.
-func (m *Meter) forward(w http.ResponseWriter, r *http.Request, body []byte, c *call) {
+func (m *Meter) forward(w http.ResponseWriter, r *http.Request, to target, body []byte, c *call) {
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
-	req := m.outgoing(httptrace.WithClientTrace(r.Context(), trace), r, body)
+	req := to.outgoing(httptrace.WithClientTrace(r.Context(), trace), r, body)
 	resp, err := m.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		// What was never sent cannot have been run.
 		m.book(c, nil, sent.Load())
-		m.api.fail(w, failure{http.StatusBadGateway, "the model provider " + m.upstream.Host + " did not answer: " + reason(err)})
+		to.api.fail(w, failure{http.StatusBadGateway, "the model provider " + to.upstream.Host + " did not answer: " + reason(err)})
 		return
 	}
 	defer resp.Body.Close()
@@ -184,18 +205,18 @@ func (m *Meter) forward(w http.ResponseWriter, r *http.Request, body []byte, c *
 	c.RetryAfter = retryAfter(resp.Header, m.cfg.Now())
 	if resp.StatusCode != http.StatusOK {
 		m.book(c, nil, false)
-		m.relayError(w, resp)
+		to.relayError(w, resp)
 		return
 	}
 	plain, err := decoded(resp)
 	if err != nil {
 		m.book(c, nil, true)
-		m.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
+		to.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
 		return
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	count := m.api.counter(kind == "text/event-stream")
-	m.copyHeader(w.Header(), resp.Header)
+	count := to.api.counter(kind == "text/event-stream")
+	to.copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	whole := pump(w, plain, count)
 	m.book(c, count, true)
@@ -205,16 +226,12 @@ func (m *Meter) forward(w http.ResponseWriter, r *http.Request, body []byte, c *
 	}
 }
 
-func (m *Meter) forwardFree(w http.ResponseWriter, r *http.Request, body []byte) {
-	if _, err := m.api.ask(body); err != nil {
-		m.api.fail(w, failure{http.StatusBadRequest, err.Error()})
-		return
-	}
-	resp, err := m.cfg.Transport.RoundTrip(m.outgoing(r.Context(), r, body))
+func (m *Meter) forwardFree(w http.ResponseWriter, r *http.Request, to target, body []byte) {
+	resp, err := m.cfg.Transport.RoundTrip(to.outgoing(r.Context(), r, body))
 	if err != nil {
-		m.api.fail(w, failure{http.StatusBadGateway, "the model provider did not answer: " + reason(err)})
+		to.api.fail(w, failure{http.StatusBadGateway, "the model provider did not answer: " + reason(err)})
 		return
 	}
 	defer resp.Body.Close()
-	m.relayError(w, resp)
+	to.relayError(w, resp)
 }

@@ -15,22 +15,22 @@ import (
 )
 
 // outgoing builds the request from an allow-list of headers; the key is added to it alone.
-func (m *Meter) outgoing(ctx context.Context, r *http.Request, body []byte) *http.Request {
-	u := *m.upstream
-	u.Path += r.URL.Path
-	u.RawQuery = m.api.query(r)
+func (to target) outgoing(ctx context.Context, r *http.Request, body []byte) *http.Request {
+	u := *to.upstream
+	u.Path += to.path
+	u.RawQuery = to.query
 	h := http.Header{"Accept-Encoding": {"identity"}}
 	for name, values := range r.Header {
 		switch name {
 		case "Accept", "Content-Type", "User-Agent":
 			h[name] = values
 		default:
-			if m.api.requestHeader(name) {
+			if to.api.requestHeader(name) {
 				h[name] = values
 			}
 		}
 	}
-	m.api.authorize(h, m.cfg.Key)
+	to.api.authorize(h, to.key)
 	req := &http.Request{
 		Method: r.Method, URL: &u, Host: u.Host, Header: h, ContentLength: int64(len(body)),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(bytes.NewReader(body)),
@@ -42,25 +42,25 @@ func (m *Meter) outgoing(ctx context.Context, r *http.Request, body []byte) *htt
 
 // relayError passes an answer that is not metered. A redirect is not an answer: it is neither
 // followed with the key nor shown to the client.
-func (m *Meter) relayError(w http.ResponseWriter, resp *http.Response) {
+func (to target) relayError(w http.ResponseWriter, resp *http.Response) {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		m.api.fail(w, failure{http.StatusBadGateway, fmt.Sprintf(
-			"the model provider %s answered with a redirect (%d), which is not followed: correct the model base URL", m.upstream.Host, resp.StatusCode)})
+		to.api.fail(w, failure{http.StatusBadGateway, fmt.Sprintf(
+			"the model provider %s answered with a redirect (%d), which is not followed: correct the model base URL", to.upstream.Host, resp.StatusCode)})
 		return
 	}
 	plain, err := decoded(resp)
 	if err != nil {
-		m.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
+		to.api.fail(w, failure{http.StatusBadGateway, "the model provider's answer cannot be read: " + err.Error()})
 		return
 	}
-	m.copyHeader(w.Header(), resp.Header)
+	to.copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_, _ = io.Copy(w, io.LimitReader(plain, bodyLimit)) // the client may have gone: nothing is lost by it
 }
 
-func (m *Meter) copyHeader(dst, src http.Header) {
+func (to target) copyHeader(dst, src http.Header) {
 	for name, values := range src {
-		if name == "Content-Type" || name == "Retry-After" || name == "Retry-After-Ms" || m.api.responseHeader(name) {
+		if name == "Content-Type" || name == "Retry-After" || name == "Retry-After-Ms" || to.api.responseHeader(name) {
 			dst[name] = values
 		}
 	}
