@@ -10,11 +10,14 @@ import (
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
-// The test binary plays three parts: the tests, the supervisor that a Box starts, and the script
-// agent's child.
+// The test binary plays four parts: the tests, the supervisor that a Box starts, the script agent's
+// child, and the tool loop.
 func TestMain(m *testing.M) {
 	sandbox.Child()
 	if code, ok := ScriptChild(os.Args, os.Stdin, os.Stdout); ok {
+		os.Exit(code)
+	}
+	if code, ok := ToolLoopChild(os.Args, os.Stdin, os.Stdout); ok {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())

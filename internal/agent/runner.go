@@ -47,8 +47,10 @@ type builder func(Options) (Agent, error)
 
 func builders() map[string]builder {
 	return map[string]builder{
+		"anthropic":   newAnthropic,
 		"claude-code": newClaudeCode,
 		"command":     newCommand,
+		"openai":      newOpenAI,
 		"script":      newScript,
 	}
 }

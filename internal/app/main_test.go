@@ -40,10 +40,13 @@ func part(name string) map[string]string {
 	return map[string]string{partVariable: name, "GORACE": "atexit_sleep_ms=0"}
 }
 
-// The test binary plays six parts: the tests, cmd/action, cmd/proctor, and the three kinds of child that the harness starts from
+// The test binary plays many parts: the tests, cmd/action, cmd/proctor, and the kinds of child that the harness starts from
 // its own binary. So the real programs run as processes of their own, under the race detector too.
 func TestMain(m *testing.M) {
 	sandbox.Child()
+	if code, ok := agent.ToolLoopChild(os.Args, os.Stdin, os.Stdout); ok {
+		syscall.Exit(code)
+	}
 	if code, ok := agent.ScriptChild(os.Args, os.Stdin, os.Stdout); ok {
 		syscall.Exit(code) // os.Exit waits a second under the race detector
 	}
