@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ The agent is scripted: its first attempt passes every visible test and fails the
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.agent, "agent", demo.Script, "script, or claude-code: the real CLI against a model server on loopback")
+	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, the real CLI, or anthropic, our own tool loop")
 	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
@@ -80,7 +81,7 @@ func runDemo(ctx context.Context, env Env, o demoOptions) (int, error) {
 		quiet = discard{}
 	}
 	s.view = newAccount(quiet, env.Terminal && !o.json, env.Now)
-	s.view.say("%s", s.view.paint(bold, "Proctor's main job on loopback: nothing leaves this machine, and the agent is scripted.")+"\n")
+	s.view.say("%s", s.view.paint(bold, "Proctor's main job on loopback: nothing leaves this machine, and what the agent does is scripted.")+"\n")
 	defer s.close()
 	if err := s.open(ctx); err != nil {
 		return exitInfrastructure, err
@@ -100,8 +101,8 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // check looks for what the demo needs before anything is started.
 func (s *stage) check() error {
-	if s.opts.agent != demo.Script && s.opts.agent != demo.ClaudeCode {
-		return fmt.Errorf("--agent %q: the demo can play %s and %s", s.opts.agent, demo.Script, demo.ClaudeCode)
+	if !slices.Contains(demo.Agents(), s.opts.agent) {
+		return fmt.Errorf("--agent %q: the demo can play %s", s.opts.agent, strings.Join(demo.Agents(), ", "))
 	}
 	if s.opts.action == "" {
 		s.opts.action = filepath.Join(filepath.Dir(s.env.Exe), "action")
@@ -158,7 +159,7 @@ func (s *stage) open(ctx context.Context) error {
 	s.hub = hub
 	s.view.step(-1, "forge", "a GitHub of its own on "+hub.URL()+", repository octo/till")
 	s.hub.AddUser("maya", "write")
-	s.model = agenttest.NewModel(demo.Model())
+	s.model = agenttest.NewModel(demo.Model(s.opts.agent))
 	return s.openWebhook(ctx)
 }
 

@@ -164,7 +164,9 @@ func (s *session) priced(model string) error {
 }
 
 // needsModel says which agents speak to a model API through the meter.
-func needsModel(name string) bool { return name == "claude-code" }
+func needsModel(name string) bool {
+	return name == "claude-code" || name == "anthropic" || name == "openai"
+}
 
 // plan reads the script agent's plan, from the base commit like everything that steers a run.
 func (s *session) plan(ctx context.Context) ([]byte, error) {

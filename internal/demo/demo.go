@@ -31,10 +31,20 @@ const (
 const (
 	Script     = "script"
 	ClaudeCode = "claude-code"
+	Anthropic  = "anthropic"
 )
+
+// Agents lists them.
+func Agents() []string { return []string{Script, ClaudeCode, Anthropic} }
 
 // scriptLine is the configuration's line that another agent replaces.
 const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeout: 2m}"
+
+// agentLine is the configuration's line for an agent that asks a model.
+var agentLine = map[string]string{
+	ClaudeCode: "agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}",
+	Anthropic:  "agent: {name: anthropic, model: claude-sonnet-4-5, timeout: 2m}",
+}
 
 // Write lays the repository out in dir, with the workflow that `proctor init` writes.
 func Write(dir, agentName string) error {
@@ -50,17 +60,15 @@ func Write(dir, agentName string) error {
 	if err != nil {
 		return fmt.Errorf("read the embedded repository: %w", err)
 	}
-	switch agentName {
-	case Script:
-	case ClaudeCode:
+	if line, ok := agentLine[agentName]; ok {
 		config := files[".github/proctor.yml"]
 		if !bytes.Contains(config, []byte(scriptLine)) {
 			return fmt.Errorf("the demo's configuration lacks the line %q", scriptLine)
 		}
-		files[".github/proctor.yml"] = bytes.Replace(config, []byte(scriptLine), []byte("agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}"), 1)
+		files[".github/proctor.yml"] = bytes.Replace(config, []byte(scriptLine), []byte(line), 1)
 		delete(files, ".github/demo-agent.yml")
-	default:
-		return fmt.Errorf("the demo cannot play agent %q: it can play %s and %s", agentName, Script, ClaudeCode)
+	} else if agentName != Script {
+		return fmt.Errorf("the demo cannot play agent %q: it can play %s", agentName, strings.Join(Agents(), ", "))
 	}
 	for path, b := range files {
 		mode := fs.FileMode(0o644)
@@ -84,19 +92,48 @@ const (
 	naive   = "int(sum * (100 - d) + 0.5)"
 )
 
-// Model is what a real agent hears in the demo: the same two attempts, as a model would make them.
-func Model() agenttest.Script {
+// hands are the tools of an agent, as calls.
+type hands struct {
+	read  func(path string) agenttest.Tool
+	edit  func(path, from, to string) agenttest.Tool
+	write func(path, content string) agenttest.Tool
+	shell func(line string) agenttest.Tool
+}
+
+// handsOf says how an agent calls its tools.
+func handsOf(agentName string) hands {
+	if agentName == ClaudeCode || agentName == Script {
+		return hands{agenttest.Read, agenttest.Edit, agenttest.Write, agenttest.Bash}
+	}
+	call := func(name string, input map[string]any) agenttest.Tool {
+		return agenttest.Tool{Name: name, Input: input}
+	}
+	return hands{
+		read: func(path string) agenttest.Tool { return call("read", map[string]any{"path": path}) },
+		edit: func(path, from, to string) agenttest.Tool {
+			return call("edit", map[string]any{"path": path, "old": from, "new": to})
+		},
+		write: func(path, content string) agenttest.Tool {
+			return call("write", map[string]any{"path": path, "content": content})
+		},
+		shell: func(line string) agenttest.Tool { return call("shell", map[string]any{"command": line}) },
+	}
+}
+
+// Model is what an agent hears in the demo: the same two attempts, as a model would make them.
+func Model(agentName string) agenttest.Script {
+	h := handsOf(agentName)
 	return agenttest.Attempts(
 		agenttest.Turns(
-			agenttest.Turn{Text: "I will look at the script first.", Tools: []agenttest.Tool{agenttest.Read("bin/total")}},
-			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Edit("bin/total", planted, naive)}},
-			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Bash("sh tests/run.sh")}},
+			agenttest.Turn{Text: "I will look at the script first.", Tools: []agenttest.Tool{h.read("bin/total")}},
+			agenttest.Turn{Tools: []agenttest.Tool{h.edit("bin/total", planted, naive)}},
+			agenttest.Turn{Tools: []agenttest.Tool{h.shell("sh tests/run.sh")}},
 			agenttest.Turn{Text: "Totals are rounded now and all tests pass."},
 		),
 		agenttest.Turns(
-			agenttest.Turn{Text: "The held-out tests fail, so adding a half is not enough: 0.35 has no exact binary form.", Tools: []agenttest.Tool{agenttest.Read("bin/total")}},
-			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Write("bin/total", Fixed())}},
-			agenttest.Turn{Tools: []agenttest.Tool{agenttest.Bash("sh tests/run.sh")}},
+			agenttest.Turn{Text: "The held-out tests fail, so adding a half is not enough: 0.35 has no exact binary form.", Tools: []agenttest.Tool{h.read("bin/total")}},
+			agenttest.Turn{Tools: []agenttest.Tool{h.write("bin/total", Fixed())}},
+			agenttest.Turn{Tools: []agenttest.Tool{h.shell("sh tests/run.sh")}},
 			agenttest.Turn{Text: "Totals are counted in whole cents now."},
 		),
 	)

@@ -45,9 +45,10 @@ type ephemeral struct {
 
 var cached = &ephemeral{Type: "ephemeral"}
 
-// request puts the cache's marks behind what stays the same: tools and system text, and all that was said so far.
+// request puts the cache's marks behind what stays the same: tools and system text, the task, and all that was said
+// so far.
 func (anthropicWire) request(o Order, c *conversation) ([]byte, error) {
-	first := []any{&anthropicText{Type: "text", Text: c.Prompt}}
+	first := []any{&anthropicText{Type: "text", Text: c.Prompt, Cache: cached}}
 	if note := c.droppedNote(); note != "" {
 		first = append(first, &anthropicText{Type: "text", Text: note})
 	}
