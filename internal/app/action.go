@@ -89,11 +89,12 @@ func jobRequest(env Env, host ci.Host) (request, error) {
 		return request{}, err
 	}
 	key := modelKey(host.Input("anthropic-api-key"), host.Input("claude-code-oauth-token"))
+	other := openAI(host.Input("openai-api-key"), first(host.Input("openai-base-url"), env.Getenv("OPENAI_BASE_URL")))
 	home := first(job.Home, os.TempDir())
 	req := request{
 		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
-		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), secrets: held(env, token, key.Value),
+		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, secrets: held(env, token, key.Value, other.Key.Value),
 		heldDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
 	}
 	req.parse, err = jobTrigger(host)
@@ -104,7 +105,7 @@ const defaultModelAt = "https://api.anthropic.com"
 
 // held are the values that must never be seen: those handed over, and what the runner itself holds for this job.
 func held(env Env, values ...string) []string {
-	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"} {
+	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"} {
 		values = append(values, env.Getenv(n))
 	}
 	var out []string

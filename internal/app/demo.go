@@ -48,7 +48,7 @@ The agent is scripted: its first attempt passes every visible test and fails the
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, the real CLI, or anthropic, our own tool loop")
+	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, the real CLI, or anthropic or openai, our own tool loop")
 	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
@@ -236,9 +236,10 @@ func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Rec
 	if s.opts.path != "" {
 		path = s.opts.path + ":" + path
 	}
+	key := "sk-demo-" + s.hub.NewToken(forgetest.Token{Login: "maya"})
 	runner := forgetest.Runner{
-		GitHub: s.hub, Dir: filepath.Join(s.out, "jobs"), Path: path, Secrets: map[string]string{"ANTHROPIC_API_KEY": "sk-demo-" + s.hub.NewToken(forgetest.Token{Login: "maya"})},
-		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at}}},
+		GitHub: s.hub, Dir: filepath.Join(s.out, "jobs"), Path: path, Secrets: map[string]string{"ANTHROPIC_API_KEY": key, "OPENAI_API_KEY": key},
+		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at, "OPENAI_BASE_URL": at + "/v1"}}},
 	}
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})

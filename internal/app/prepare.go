@@ -92,10 +92,11 @@ func (s *session) ceiling(earlier money.USD) (limit money.USD, name string) {
 
 // openMeter starts the proxy that holds the model key, where a model is used at all.
 func (s *session) openMeter(ctx context.Context) error {
-	if s.req.key.Value == "" {
-		if (needsModel(s.cfg.Agent.Name) || s.judgesByModel()) && !s.req.dryRun {
-			return usage(fmt.Errorf("agent %q or the reviewer needs a model and there is no key. Next: set the input anthropic-api-key or claude-code-oauth-token from a secret (on your own machine: export ANTHROPIC_API_KEY), or set review.enabled to false where only the reviewer needs it", s.cfg.Agent.Name))
-		}
+	providers, err := s.providers()
+	if err != nil {
+		return usage(err)
+	}
+	if len(providers) == 0 {
 		return nil
 	}
 	st := s.begun0()
@@ -108,7 +109,7 @@ func (s *session) openMeter(ctx context.Context) error {
 		})
 	}
 	cfg := meter.Config{
-		Upstream: s.req.modelAt, Key: s.req.key, Prices: prices, AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
+		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: prices, AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
 		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,
 	}
 	if s.req.forge != nil { // nothing else outlives this machine
@@ -147,6 +148,9 @@ func (s *session) chooseAgent(ctx context.Context) error {
 	}
 	s.coder = a
 	s.rec.Agent = evidence.AgentRef{Name: a.Name(), Model: s.cfg.Agent.Model}
+	if s.cfg.Agent.Name == "openai" && s.cfg.Agent.Model == "" {
+		return usage(fmt.Errorf("%s: agent.model: the agent openai has no model of its own. Next: name one, as its server calls it", s.configName()))
+	}
 	if needsModel(s.cfg.Agent.Name) && s.cfg.Agent.Model != "" {
 		if err := s.priced(s.cfg.Agent.Model); err != nil {
 			return usage(fmt.Errorf("agent.model: %w", err))
@@ -161,11 +165,6 @@ func (s *session) priced(model string) error {
 		return nil // a rehearsal without a key makes no call
 	}
 	return s.meter.Check(model)
-}
-
-// needsModel says which agents speak to a model API through the meter.
-func needsModel(name string) bool {
-	return name == "claude-code" || name == "anthropic" || name == "openai"
 }
 
 // plan reads the script agent's plan, from the base commit like everything that steers a run.

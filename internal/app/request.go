@@ -31,7 +31,8 @@ type request struct {
 	local    bool // a person at this machine asks: role and label are theirs to know
 
 	key     meter.Credential
-	modelAt string   // base URL of the model API
+	modelAt string // base URL of the Anthropic API
+	openAI  meter.Provider
 	secrets []string // for the redactor and the guard
 
 	watch func(evidence.Event) // told every event

@@ -31,6 +31,11 @@ func keys() []key {
 	return all
 }
 
+// agentNames are the adapters that can be written down. What this build has no adapter for, package agent refuses by name.
+func agentNames() []string {
+	return []string{"anthropic", "claude-code", "codex", "command", "copilot", "gemini", "openai", "opencode", "script"}
+}
+
 func agentKeys() []key {
 	return []key{
 		{
@@ -38,7 +43,7 @@ func agentKeys() []key {
 			doc: "Version of this file's format.",
 		},
 		{
-			path: "agent.name", example: "codex", check: checkName, field: func(c *Config) any { return &c.Agent.Name },
+			path: "agent.name", example: "codex", allowed: agentNames(), field: func(c *Config) any { return &c.Agent.Name },
 			doc: "The agent's adapter. `proctor doctor` lists those it can start here.",
 		},
 		{
@@ -47,7 +52,7 @@ func agentKeys() []key {
 		},
 		{
 			path: "agent.args", example: `["--verbose"]`, field: func(c *Config) any { return &c.Agent.Args },
-			doc: "Further arguments for the agent's command line.",
+			doc: "Further arguments for the agent's command line. `command`: the program and its arguments. `script`: the path of its plan. `anthropic` and `openai`: `--max-turns=N`, `--max-output=TOKENS`, `--context=TOKENS`, and for `openai` `--api=responses` or `--api=chat` and `--effort=WORD`.",
 		},
 		{
 			path: "agent.timeout", example: "30m", field: func(c *Config) any { return &c.Agent.Timeout },
@@ -58,7 +63,7 @@ func agentKeys() []key {
 			doc: "Start the next call's process while gates run, so that its start is not waited for. It idles without a request.",
 		},
 		{
-			path: "agent.choices", example: "[claude-code, codex]", check: checkName, field: func(c *Config) any { return &c.Agent.Choices },
+			path: "agent.choices", example: "[claude-code, codex]", allowed: agentNames(), field: func(c *Config) any { return &c.Agent.Choices },
 			doc: "Agents that the input of a dispatch or a comment may choose instead of `agent.name`.",
 		},
 		{

@@ -32,10 +32,11 @@ const (
 	Script     = "script"
 	ClaudeCode = "claude-code"
 	Anthropic  = "anthropic"
+	OpenAI     = "openai"
 )
 
 // Agents lists them.
-func Agents() []string { return []string{Script, ClaudeCode, Anthropic} }
+func Agents() []string { return []string{Script, ClaudeCode, Anthropic, OpenAI} }
 
 // scriptLine is the configuration's line that another agent replaces.
 const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeout: 2m}"
@@ -44,6 +45,7 @@ const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeou
 var agentLine = map[string]string{
 	ClaudeCode: "agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}",
 	Anthropic:  "agent: {name: anthropic, model: claude-sonnet-4-5, timeout: 2m}",
+	OpenAI:     "agent: {name: openai, model: gpt-5.3-codex, timeout: 2m}",
 }
 
 // Write lays the repository out in dir, with the workflow that `proctor init` writes.

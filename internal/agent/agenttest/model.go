@@ -1,5 +1,5 @@
 // Package agenttest is a model on loopback that plays a script: the Anthropic Messages API as agents
-// meet it, with its faults. Tests and the demo use it; it must never be reachable from elsewhere or
+// meet it, with its faults, and OpenAI's Responses and Chat Completions. Tests and the demo use it; it must never be reachable from elsewhere or
 // know anything about the run it serves.
 package agenttest
 
@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Model serves POST /v1/messages (streamed and whole) and /v1/messages/count_tokens.
+// Model serves POST /v1/messages (streamed and whole), /v1/messages/count_tokens, and streamed only /v1/responses and
+// /v1/chat/completions.
 type Model struct {
 	script Script
 	server *http.Server
@@ -68,7 +69,7 @@ func (m *Model) Requests() []Request {
 func (m *Model) Calls() []Request {
 	var calls []Request
 	for _, r := range m.Requests() {
-		if r.Path == "/v1/messages" {
+		if r.Path == "/v1/messages" || r.Path == responsesPath || r.Path == chatPath {
 			calls = append(calls, r)
 		}
 	}
@@ -84,7 +85,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
 		writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(body)/4 + 1})
-	case r.Method != http.MethodPost || r.URL.Path != "/v1/messages":
+	case r.Method != http.MethodPost || r.URL.Path != "/v1/messages" && r.URL.Path != responsesPath && r.URL.Path != chatPath:
 		writeError(w, http.StatusNotFound, "not_found_error", "Not found")
 	case !json.Valid(body):
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "the body is not valid JSON")
@@ -108,6 +109,14 @@ func (m *Model) answer(w http.ResponseWriter, r *http.Request, req Request) {
 		return
 	}
 	msg := newMessage(req, turn)
+	switch req.Path {
+	case responsesPath:
+		msg.streamData(w, msg.responsesEvents())
+		return
+	case chatPath:
+		msg.streamData(w, msg.chatEvents())
+		return
+	}
 	if !req.Stream {
 		writeJSON(w, http.StatusOK, msg.whole())
 		return

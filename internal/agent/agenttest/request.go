@@ -71,18 +71,28 @@ func texts(raw json.RawMessage) string {
 // workDir finds the directory that Claude Code tells the model.
 var workDir = regexp.MustCompile(`(?i)working directory: ([^\n]+)`)
 
+// asked is a request in the shape of the Messages API.
+type asked struct {
+	Model     string          `json:"model"`
+	Stream    bool            `json:"stream"`
+	MaxTokens int64           `json:"max_tokens"`
+	System    json.RawMessage `json:"system"`
+	Messages  []message       `json:"messages"`
+	Tools     []struct {
+		Name string `json:"name"`
+	} `json:"tools"`
+}
+
 func parseRequest(r *http.Request, body []byte) Request {
-	var in struct {
-		Model     string          `json:"model"`
-		Stream    bool            `json:"stream"`
-		MaxTokens int64           `json:"max_tokens"`
-		System    json.RawMessage `json:"system"`
-		Messages  []message       `json:"messages"`
-		Tools     []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
+	var in asked
+	switch r.URL.Path {
+	case responsesPath:
+		in = askedOfResponses(body)
+	case chatPath:
+		in = askedOfChat(body)
+	default:
+		_ = json.Unmarshal(body, &in) // what is no request is answered as such
 	}
-	_ = json.Unmarshal(body, &in) // what is no request is answered as such
 	req := Request{
 		Path: r.URL.Path, Header: r.Header.Clone(), Body: body, Model: in.Model, Stream: in.Stream, Max: in.MaxTokens,
 		messages: in.Messages, system: texts(in.System),

@@ -34,7 +34,7 @@ type Order struct {
 	Model     string `json:"model"`
 	Prompt    string `json:"prompt"`
 	MaxTurns  int    `json:"max_turns"`  // model calls; 0: 150
-	MaxOutput int64  `json:"max_output"` // tokens of one answer; 0: 16384
+	MaxOutput int64  `json:"max_output"` // tokens of one answer; 0: 32000
 	Context   int64  `json:"context"`    // tokens that a request may hold; 0: 160000
 	Effort    string `json:"effort"`     // reasoning effort, where the API knows one
 }
@@ -44,7 +44,7 @@ func (o Order) withDefaults() Order {
 		o.MaxTurns = 150
 	}
 	if o.MaxOutput <= 0 {
-		o.MaxOutput = 16_384
+		o.MaxOutput = 32_000
 	}
 	if o.Context <= 0 {
 		o.Context = 160_000

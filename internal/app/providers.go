@@ -1,0 +1,52 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/proctor-ci/proctor/internal/meter"
+)
+
+// defaultOpenAIAt is where OpenAI's own clients go; it holds the version, as theirs does.
+const defaultOpenAIAt = "https://api.openai.com/v1"
+
+// openAI is the provider of the OpenAI APIs, OpenAI itself or a compatible server; without a key there is none.
+func openAI(key, at string) meter.Provider {
+	return meter.Provider{API: meter.OpenAI, Upstream: first(at, defaultOpenAIAt), Key: meter.Credential{Value: key}}
+}
+
+// apiOf says which model API an agent speaks; empty: none, or whatever a program of one's own likes.
+func apiOf(agentName string) meter.API {
+	switch agentName {
+	case "claude-code", "anthropic":
+		return meter.Anthropic
+	case "openai":
+		return meter.OpenAI
+	}
+	return ""
+}
+
+// needsModel says which agents speak to a model API through the meter.
+func needsModel(name string) bool { return apiOf(name) != "" }
+
+// providers are those that the job has a key for, and an error that names the key that is missing.
+func (s *session) providers() ([]meter.Provider, error) {
+	var out []meter.Provider
+	have := map[meter.API]bool{}
+	for _, p := range []meter.Provider{{API: meter.Anthropic, Upstream: s.req.modelAt, Key: s.req.key}, s.req.openAI} {
+		if p.Key.Value != "" {
+			out, have[p.API] = append(out, p), true
+		}
+	}
+	const anthropicKey = "set the input anthropic-api-key or claude-code-oauth-token from a secret (on your own machine: export ANTHROPIC_API_KEY)"
+	agentAPI := apiOf(s.cfg.Agent.Name)
+	switch {
+	case s.req.dryRun:
+	case agentAPI == meter.OpenAI && !have[meter.OpenAI]:
+		return nil, fmt.Errorf("agent %q needs an OpenAI API or a compatible server and there is no key. Next: set the input openai-api-key from a secret (on your own machine: export OPENAI_API_KEY); for a server that wants none give any word", s.cfg.Agent.Name)
+	case agentAPI == meter.Anthropic && !have[meter.Anthropic]:
+		return nil, fmt.Errorf("agent %q or the reviewer needs a model and there is no key. Next: %s, or set review.enabled to false where only the reviewer needs it", s.cfg.Agent.Name, anthropicKey)
+	case s.judgesByModel() && !have[meter.Anthropic]:
+		return nil, fmt.Errorf("the reviewer needs a model of the Anthropic API and there is no key. Next: %s, name a reviewer of your own with review.command, or set review.enabled to false", anthropicKey)
+	}
+	return out, nil
+}
