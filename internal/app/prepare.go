@@ -101,15 +101,8 @@ func (s *session) openMeter(ctx context.Context) error {
 	}
 	st := s.begun0()
 	limit, _ := s.ceiling(st.IssueBefore)
-	prices := meter.Embedded()
-	for _, p := range s.cfg.Budget.Price {
-		prices = prices.With(meter.Price{
-			Model: p.Model, Source: "configuration", Date: s.env.Now().UTC().Format("2006-01-02"),
-			Rates: meter.Rates{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite5m: p.CacheWrite, CacheWrite1h: p.CacheWrite},
-		})
-	}
 	cfg := meter.Config{
-		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: prices, AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
+		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: priceTable(s.cfg.Budget.Price, s.env.Now()), AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
 		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,
 	}
 	if s.req.forge != nil { // nothing else outlives this machine

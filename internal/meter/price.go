@@ -28,7 +28,7 @@ type Price struct {
 	// whole request, output too; 0: there is no such tier.
 	LongAbove int64
 	Long      Rates
-	Source    string // "vendor price page", or "configuration" for an override
+	Source    string // where that was read, in words; "configuration" for an override
 	Date      string // the day on which the source said so, YYYY-MM-DD
 }
 
