@@ -45,7 +45,7 @@ func TestOurRequestsAndTheTestForgesAnswersAreGitHubs(t *testing.T) {
 		"get /repos/{owner}/{repo}", "get /repos/{owner}/{repo}/collaborators/{username}/permission", "get /repos/{owner}/{repo}/git/ref/{ref}",
 		"get /user", "get /repos/{owner}/{repo}/issues/{issue_number}", "get /repos/{owner}/{repo}/issues/{issue_number}/events",
 		"get /repos/{owner}/{repo}/issues/{issue_number}/comments", "post /repos/{owner}/{repo}/issues/{issue_number}/comments",
-		"patch /repos/{owner}/{repo}/issues/comments/{comment_id}", "post /repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
+		"get /repos/{owner}/{repo}/issues/comments/{comment_id}", "patch /repos/{owner}/{repo}/issues/comments/{comment_id}", "post /repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
 		"post /repos/{owner}/{repo}/issues/{issue_number}/reactions", "post /repos/{owner}/{repo}/issues/{issue_number}/assignees",
 		"post /repos/{owner}/{repo}/issues/{issue_number}/labels", "delete /repos/{owner}/{repo}/issues/{issue_number}/labels/{name}",
 		"get /repos/{owner}/{repo}/labels/{name}", "post /repos/{owner}/{repo}/labels", "get /repos/{owner}/{repo}/pulls", "post /repos/{owner}/{repo}/pulls",

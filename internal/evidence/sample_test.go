@@ -133,6 +133,7 @@ func ended(t testing.TB, name string) Record {
 	r := sample()
 	reasons := map[string]string{
 		AlreadySatisfied: "the acceptance gate passes on the base commit",
+		Answered:         "the command status was answered",
 		StoppedBudget:    "the next call could cost $0.9000 and $0.1000 of $5.0000 is left",
 		StoppedTime:      "45 min are over",
 		NoProgress:       "ticks 1 and 2 gave the same tree and the same failure",
@@ -158,7 +159,7 @@ func ended(t testing.TB, name string) Record {
 		r.Ticks, r.Calls, r.Head, r.Notes = nil, nil, nil, nil
 		status := map[string]string{AlreadySatisfied: "passed", GateBroken: "broken", GateFlaky: "failed"}[name]
 		r.Baseline = []Gate{gateRun("iteration", "base", "npm test", status, 100)}
-	case Refused, UsageError:
+	case Answered, Refused, UsageError:
 		r.Ticks, r.Calls, r.Head, r.Notes, r.Baseline, r.Base, r.Confinement, r.Egress, r.Risk, r.Removed = nil, nil, nil, nil, nil, Commit{}, nil, nil, Risk{}, nil
 	case PublishFailed:
 		r.Next = "open https://git.example/octo/shop/settings/actions and allow Actions to create pull requests, or open the pull request yourself: https://git.example/octo/shop/compare/main...proctor/issue-42"

@@ -6,6 +6,7 @@ import "github.com/proctor-ci/proctor/internal/money"
 const (
 	Done             = "done"
 	AlreadySatisfied = "already_satisfied"
+	Answered         = "answered" // a comment's command was answered, or there was none in it: no run
 	StoppedBudget    = "stopped_budget"
 	StoppedTime      = "stopped_time"
 	NoProgress       = "no_progress"
@@ -43,6 +44,8 @@ func Terminals() []Terminal {
 			"Review the change and decide.", false},
 		{AlreadySatisfied, 0, "Already satisfied", "There was nothing to do, and the gates showed it.",
 			"Close the issue, or add an acceptance test that shows what is missing.", false},
+		{Answered, 0, "Answered", "The comment asked for no run: its command was answered, or there was none in it.",
+			"Read the answer below the comment.", false},
 		{StoppedBudget, 3, "Stopped: budget", "The money ceiling was reached. The work is kept.",
 			"Raise stops.max_cost_usd or the budget, then add the label again to resume.", true},
 		{StoppedTime, 3, "Stopped: time", "The time ceiling was reached. The work is kept.",

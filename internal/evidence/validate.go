@@ -80,6 +80,8 @@ func (c *checker) ending(r Record) {
 	if ok {
 		c.need(r.ExitCode == t.Exit, "terminal %s has exit code %d, want %d", r.Terminal, r.ExitCode, t.Exit)
 	}
+	// A green job without a proof must not hide that something ran.
+	c.need(r.Terminal != Answered || len(r.Ticks)+len(r.Calls) == 0 && r.Head == nil, "an answered comment has ticks, calls or a head commit")
 	c.need(r.Reason != "", "reason is empty: every ending is told")
 	if p := r.Published; p != nil {
 		c.need(r.Head != nil && p.Commit == r.Head.ID, "published commit %q is not the head", p.Commit)

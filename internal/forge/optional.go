@@ -62,3 +62,19 @@ type PullReader interface {
 	// PullRequest of that number (GitLab's iid), ErrNotFound when there is none.
 	PullRequest(ctx context.Context, number int) (PullRequest, error)
 }
+
+// Place is where people talk: an issue, or a pull/merge request, which GitLab numbers apart from issues.
+type Place struct {
+	Number int
+	Change bool // a pull or merge request
+}
+
+// Talker reads and answers comments where they were written. On GitHub a pull request's conversation is its issue's.
+type Talker interface {
+	// CommentAt is one comment as it is now, ErrNotFound when it was deleted or stands elsewhere.
+	CommentAt(ctx context.Context, at Place, id int64) (Comment, error)
+	// Answer writes one comment there; a lost answer does not make it say so twice.
+	Answer(ctx context.Context, at Place, body string) (Comment, error)
+	// Acknowledge reacts to a comment. Reacting twice is no error.
+	Acknowledge(ctx context.Context, at Place, id int64, r Reaction) error
+}

@@ -21,6 +21,8 @@ type leaseRecord struct {
 	Format  string    `json:"format"`
 	Holder  string    `json:"holder"`
 	Expires time.Time `json:"expires"`
+	// Stop says who asked the holder to stop, in a word that the asker chose; "" when nobody did.
+	Stop string `json:"stop,omitempty"`
 }
 
 // Lease is a claim on an issue, held in a ref of the remote. Every change of it is a compare-and-swap,
@@ -32,6 +34,7 @@ type Lease struct {
 	mu      sync.Mutex
 	expires time.Time
 	id      ID // what the ref points at
+	stop    string
 	store   *Store
 	remote  Remote
 }
@@ -47,6 +50,7 @@ func (l *Lease) Expires() time.Time {
 type claim struct {
 	holder  string
 	expires time.Time
+	stop    string
 	id      ID
 }
 
@@ -109,7 +113,7 @@ func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (claim
 		decoder := json.NewDecoder(bytes.NewReader(content))
 		decoder.DisallowUnknownFields()
 		if err = decoder.Decode(&record); err == nil && record.Format == leaseFormat {
-			return claim{record.Holder, record.Expires, id}, nil
+			return claim{record.Holder, record.Expires, record.Stop, id}, nil
 		}
 	}
 	return claim{}, fmt.Errorf("read lease: %s at %s is no lease: look at who wrote it, then delete the ref", ref, id)
@@ -131,7 +135,7 @@ func (l *Lease) Renewed(u RefUpdate, ttl time.Duration) {
 }
 
 func (l *Lease) next(expires time.Time) (RefUpdate, error) {
-	content, err := json.Marshal(leaseRecord{leaseFormat, l.Holder, expires.UTC()})
+	content, err := json.Marshal(leaseRecord{leaseFormat, l.Holder, expires.UTC(), l.stop})
 	if err != nil {
 		return RefUpdate{}, err
 	}
@@ -163,12 +167,26 @@ func (l *Lease) set(ctx context.Context, expires time.Time) error {
 	return nil
 }
 
-// Renew extends the lease; ErrLeaseLost when it is no longer ours.
+// Renew extends the lease; ErrLeaseLost when it is no longer ours, a *StopError when somebody asked its holder to
+// stop. In the latter case it is extended all the same: what is worked on has to be saved.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
-	return l.set(ctx, l.store.git.now().Add(ttl))
+	err := l.set(ctx, l.store.git.now().Add(ttl))
+	if errors.Is(err, ErrLeaseLost) && l.askedToStop(ctx) {
+		err = l.set(ctx, l.store.git.now().Add(ttl))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && l.stop != "" {
+		return &StopError{Ref: l.Ref, By: l.stop}
+	}
+	return err
 }
 
 // Release lets the next run begin at once. The ref stays (nothing is ever deleted), expired.
 func (l *Lease) Release(ctx context.Context) error {
-	return l.set(ctx, l.store.git.now())
+	err := l.set(ctx, l.store.git.now())
+	if errors.Is(err, ErrLeaseLost) && l.askedToStop(ctx) {
+		err = l.set(ctx, l.store.git.now())
+	}
+	return err
 }

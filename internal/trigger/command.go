@@ -17,24 +17,26 @@ type CommandInfo struct {
 	Starts bool
 	// Hook is true where the answer needs no run: the webhook gives it.
 	Hook bool
+	// Missing is what to do instead of a command that has no engine yet, as the rest of a sentence; "" where it has one.
+	Missing string
 }
 
 // Commands is the one registry of comment commands, in the order of the help.
 func Commands() []CommandInfo {
 	return []CommandInfo{
-		{Name: "run", Help: "start a run on this issue", Starts: true},
-		{Name: "resume", Help: "go on where the last run stopped", Starts: true},
-		{Name: "retry", Help: "start again from the base commit", Starts: true},
+		{Name: "run", Help: "start a run on this issue, or go on with the last one", Starts: true},
+		{Name: "resume", Help: "go on where the last run stopped; refused when nothing was kept", Starts: true},
+		{Name: "retry", Help: "start again from the base commit; what was spent counts", Starts: true},
 		{Name: "stop", Help: "stop the run and keep its work"},
 		{Name: "status", Help: "say what the run is doing"},
-		{Name: "fix", Help: "work on what reviewers and checks asked for", Starts: true},
-		{Name: "review", Help: "have the judge read the change once more", Starts: true},
-		{Name: "verify", Help: "run the proof again and compare"},
+		{Name: "fix", Help: "work on what reviewers and checks asked for", Starts: true, Missing: "take the label off the issue and add it again for a new run"},
+		{Name: "review", Help: "have the judge read the change once more", Starts: true, Missing: "use `proctor review` on a machine of your own"},
+		{Name: "verify", Help: "run the proof again and compare", Missing: "use `proctor verify` with the address of the pull request on a machine of your own"},
 		{Name: "explain", Help: "say why the last run ended as it did"},
-		{Name: "plan", Help: "write a plan and wait for approval", Starts: true},
-		{Name: "approve", Help: "approve the plan", Starts: true},
-		{Name: "split", Help: "cut the issue into smaller ones", Starts: true},
-		{Name: "budget", Args: "+N", Help: "allow N more dollars for this issue", Starts: true},
+		{Name: "plan", Help: "write a plan and wait for approval", Starts: true, Missing: "put a task list into the issue: with `plan.from` set, a run works through it"},
+		{Name: "approve", Help: "approve the plan", Starts: true, Missing: "plans need no approval yet"},
+		{Name: "split", Help: "cut the issue into smaller ones", Starts: true, Missing: "open the smaller issues by hand"},
+		{Name: "budget", Args: "+N", Help: "allow N more dollars for this issue, and go on", Starts: true},
 		{Name: "help", Help: "list the commands", Hook: true},
 	}
 }
@@ -54,14 +56,36 @@ func Help(prefix string) string {
 	var b strings.Builder
 	b.WriteString("Commands stand first on a line, outside quotes and code, and count for people with write access:\n\n")
 	for _, c := range Commands() {
-		line := prefix + " " + c.Name
-		if c.Args != "" {
-			line += " " + c.Args
-		}
 		// In code, or the list would be read as commands when somebody quotes it.
-		fmt.Fprintf(&b, "- `%s`: %s\n", line, c.Help)
+		fmt.Fprintf(&b, "- `%s`: %s", c.usage(prefix), c.Help)
+		if c.Missing != "" {
+			b.WriteString(" (not there yet)")
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+func (i CommandInfo) usage(prefix string) string {
+	return strings.TrimSpace(prefix + " " + i.Name + " " + i.Args)
+}
+
+// Reply is the answer to a command that needs no run and nothing of the repository: help, a name nobody
+// knows, an amount that is none, a command without an engine. ok is false for every other.
+func (c Command) Reply(prefix string) (text string, ok bool) {
+	info, known := c.Info()
+	switch {
+	case !known:
+		return "There is no such command. " + Help(prefix), true
+	case info.Name == "help":
+		return Help(prefix), true
+	case info.Missing != "":
+		return fmt.Sprintf("`%s` is not there yet: %s.", info.usage(prefix), info.Missing), true
+	}
+	if _, err := c.Canonical(); err != nil {
+		return fmt.Sprintf("`%s` was not understood: %v.", info.usage(prefix), err), true
+	}
+	return "", false
 }
 
 // ErrBudget is a budget command without a usable amount.

@@ -25,6 +25,8 @@ func cases() []testCase {
 		{"labels are created, added and removed, and repeating it is no error", setLabels},
 		{"comments come whole, oldest first, over several pages", manyComments},
 		{"a comment is created, edited in place and acknowledged", commentRound},
+		{"a command's comment is read, acknowledged and answered where it stands", talk},
+		{"a lost answer to an answer does not say it twice", talkLost},
 		{"a branch is its commit, however its name is spelled", branches},
 		{"the token's own account is told", self},
 		{"a pull request opens as a draft and is found by its head", openDraft},

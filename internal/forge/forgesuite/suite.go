@@ -25,6 +25,8 @@ type Site interface {
 	LockIssue(number int) error
 	TransferIssue(number int, to string) error
 	Comment(number int, author, body string) (int64, error)
+	CommentOnPull(number int, author, body string) (int64, error)
+	PullComments(number int) []forgetest.Comment
 	OpenPull(title, head, base, author string, fromFork bool) int
 	MergePull(number int) error
 	Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error)
@@ -43,7 +45,7 @@ type World struct {
 	Bot string
 	// Clock is the client's and the forge's: sleeping moves it.
 	Clock *Clock
-	// Paths are fault patterns by operation: "create-pull", "list-pulls", "create-comment", "issue",
+	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "list-pulls", "create-comment", "issue",
 	// "update-comment", "comments", "labels" (whatever sets them), "dispatch".
 	Paths map[string]string
 	// Roles are words for AddUser by forge.Role.

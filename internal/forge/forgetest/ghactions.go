@@ -126,8 +126,8 @@ func (g *GitHub) queue(w *workflow, file, event, ref, sha, actor string, inputs 
 	return r, nil
 }
 
-// startWorkflows queues every workflow of the default branch that listens to this issues event.
-func (g *GitHub) startWorkflows(action, actor string, payload obj) {
+// startWorkflows queues every workflow of the default branch that listens to this event.
+func (g *GitHub) startWorkflows(event, action, actor string, payload obj) {
 	if !g.opt.WorkflowTriggers {
 		return
 	}
@@ -142,8 +142,8 @@ func (g *GitHub) startWorkflows(action, actor string, payload obj) {
 			continue
 		}
 		// A file that does not parse starts nothing; GitHub shows a failed run, which nobody here looks at.
-		if w, err := g.workflowAt(ctx, sha, f); err == nil && w.listens("issues", action) {
-			g.queue(w, f, "issues", "refs/heads/"+g.opt.DefaultBranch, sha, actor, nil, payload)
+		if w, err := g.workflowAt(ctx, sha, f); err == nil && w.listens(event, action) {
+			g.queue(w, f, event, "refs/heads/"+g.opt.DefaultBranch, sha, actor, nil, payload)
 		}
 	}
 }

@@ -54,6 +54,7 @@ func createComment(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	m := c.g.addComment(is, c.g.user(c.token.Login), body)
+	c.g.emitComment("created", is, m, c.token.Job)
 	o := c.g.commentJSON(is, m)
 	c.w.Header().Set("Location", o["url"].(string))
 	return http.StatusCreated, o, nil
@@ -78,6 +79,14 @@ func (c *call) comment() (*issue, *comment, error) {
 		}
 	}
 	return nil, nil, notFound()
+}
+
+func getComment(c *call) (int, any, error) {
+	is, m, err := c.comment()
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, c.g.commentJSON(is, m), nil
 }
 
 func editComment(c *call) (int, any, error) {

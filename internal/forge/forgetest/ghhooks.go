@@ -51,7 +51,19 @@ func (g *GitHub) emitLabeled(is *issue, l *label, by *account, fromJob bool) {
 	p["label"] = g.labelJSON(l)
 	g.deliver("issues", "labeled", p)
 	if !fromJob {
-		g.startWorkflows("labeled", by.login, p)
+		g.startWorkflows("issues", "labeled", by.login, p)
+	}
+}
+
+// emitComment tells the hook and the workflows of a comment; pull requests' conversations too.
+func (g *GitHub) emitComment(action string, is *issue, m *comment, fromJob bool) {
+	p := g.issuePayload(action, is, m.author)
+	o := g.commentJSON(is, m)
+	o["user"] = g.hookUserJSON(m.author)
+	p["comment"] = o
+	g.deliver("issue_comment", action, p)
+	if !fromJob {
+		g.startWorkflows("issue_comment", action, m.author.login, p)
 	}
 }
 

@@ -60,13 +60,10 @@ const maxBody = 65536
 func (g *GitHub) issueRoutes() []route {
 	return []route{
 		{"GET /repos/{owner}/{repo}/issues/{number}", "issues|pull_requests", "read", getIssue},
-		{"GET /repos/{owner}/{repo}/issues/{number}/events", "issues|pull_requests", "read", listEvents},
-		{"GET /repos/{owner}/{repo}/issues/{number}/timeline", "issues|pull_requests", "read", listEvents},
-		{"GET /repos/{owner}/{repo}/issues/{number}/labels", "issues|pull_requests", "read", listIssueLabels},
 		{"POST /repos/{owner}/{repo}/issues/{number}/labels", "issues|pull_requests", "write", addIssueLabels},
 		{"DELETE /repos/{owner}/{repo}/issues/{number}/labels/{name}", "issues|pull_requests", "write", removeIssueLabel},
-		{"GET /repos/{owner}/{repo}/issues/{number}/comments", "issues|pull_requests", "read", listComments},
 		{"POST /repos/{owner}/{repo}/issues/{number}/comments", "issues|pull_requests", "write", createComment},
+		{"GET /repos/{owner}/{repo}/issues/{number}/{part}", "issues|pull_requests", "read", getIssuePart},
 		{"PATCH /repos/{owner}/{repo}/issues/comments/{id}", "issues|pull_requests", "write", editComment},
 		{"POST /repos/{owner}/{repo}/issues/{number}/reactions", "issues|pull_requests", "write", reactIssue},
 		{"POST /repos/{owner}/{repo}/issues/comments/{id}/reactions", "issues|pull_requests", "write", reactComment},
@@ -74,6 +71,23 @@ func (g *GitHub) issueRoutes() []route {
 		{"GET /repos/{owner}/{repo}/labels/{name}", "issues|pull_requests", "read", getLabel},
 		{"POST /repos/{owner}/{repo}/labels", "issues|pull_requests", "write", createLabel},
 	}
+}
+
+// getIssuePart tells apart what net/http's patterns cannot: /issues/comments/9 and /issues/9/comments.
+func getIssuePart(c *call) (int, any, error) {
+	if c.r.PathValue("number") == "comments" {
+		c.r.SetPathValue("id", c.r.PathValue("part"))
+		return getComment(c)
+	}
+	switch c.r.PathValue("part") {
+	case "events", "timeline":
+		return listEvents(c)
+	case "labels":
+		return listIssueLabels(c)
+	case "comments":
+		return listComments(c)
+	}
+	return 0, nil, notFound()
 }
 
 // issue of the path, or GitHub's refusal.

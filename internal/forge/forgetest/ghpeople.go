@@ -155,13 +155,41 @@ func (g *GitHub) TransferIssue(number int, to string) error {
 	})
 }
 
-// Comment writes a comment as a person and gives its id.
+// Comment writes a comment as a person and gives its id. Hooks and workflows hear of it.
 func (g *GitHub) Comment(number int, author, body string) (id int64, err error) {
 	err = g.onIssue(number, func(is *issue) error {
-		id = g.addComment(is, g.addIfNew(author), body).id
+		m := g.addComment(is, g.addIfNew(author), body)
+		g.emitComment("created", is, m, false)
+		id = m.id
 		return nil
 	})
 	return id, err
+}
+
+// CommentOnPull is Comment: a pull request is an issue here.
+func (g *GitHub) CommentOnPull(number int, author, body string) (int64, error) {
+	return g.Comment(number, author, body)
+}
+
+// EditComment changes a comment as its author would; an empty body deletes it.
+func (g *GitHub) EditComment(id int64, body string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	for _, is := range g.issues {
+		for i, m := range is.comments {
+			switch {
+			case m.id != id:
+			case body == "":
+				is.comments = slices.Delete(is.comments, i, i+1)
+				return nil
+			default:
+				m.body, m.updated = body, g.now()
+				g.emitComment("edited", is, m, false)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("edit comment %d: there is no such comment", id)
 }
 
 // OpenPull opens a pull request as a person does; from a fork, its head branch need not exist here.
@@ -190,13 +218,25 @@ func (g *GitHub) Issue(number int) (Issue, bool) {
 		Labels: slices.Clone(is.labels), Assignees: slices.Clone(is.assignees), Author: is.author.login, URL: g.issueURL(is),
 		Reactions: contents(is.reactions), UpdatedAt: is.updated,
 	}
-	for _, m := range is.comments {
-		out.Comments = append(out.Comments, Comment{m.id, m.author.login, m.body, m.created, contents(m.reactions)})
-	}
+	out.Comments = commentsOf(is)
 	for _, e := range is.events {
 		out.LabelEvents = append(out.LabelEvents, LabelEvent{e.id, e.actor.login, e.name, e.label, e.at})
 	}
 	return out, true
+}
+
+func commentsOf(is *issue) []Comment {
+	var out []Comment
+	for _, m := range is.comments {
+		out = append(out, Comment{m.id, m.author.login, m.body, m.created, contents(m.reactions)})
+	}
+	return out
+}
+
+// PullComments are the comments of a pull request's conversation.
+func (g *GitHub) PullComments(number int) []Comment {
+	is, _ := g.Issue(number)
+	return is.Comments
 }
 
 func contents(rs []reaction) []string {

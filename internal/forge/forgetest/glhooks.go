@@ -51,6 +51,35 @@ func (g *GitLab) emitLabels(is *issue, before []string, by *account) {
 	})
 }
 
+// emitNote is the Note Hook of a new note.
+func (g *GitLab) emitNote(is *issue, m *comment) {
+	if g.hook == nil {
+		return
+	}
+	p := obj{
+		"object_kind": "note", "event_type": "note", "user": g.hookUser(m.author), "project_id": 4200, "project": g.hookProject(),
+		"object_attributes": obj{
+			"id": m.id, "note": m.body, "noteable_type": noteable(is), "noteable_id": is.id, "author_id": m.author.id, "project_id": 4200,
+			"created_at": stampOf(m.created), "updated_at": stampOf(m.updated), "system": false, "internal": false, "action": "create", "type": nil,
+		},
+		"repository": obj{"name": g.opt.Project, "url": g.webURL() + ".git", "description": "", "homepage": g.webURL()},
+	}
+	about := obj{"id": is.id, "iid": is.number, "title": is.title, "description": is.body, "state": glState(is.state), "author_id": is.author.id, "url": g.issueURL(is)}
+	if is.pull == nil {
+		about["confidential"], about["discussion_locked"], about["labels"] = g.secret[is.number], is.locked, g.hookLabels(is.labels)
+		p["issue"] = about
+	} else {
+		source := 4200
+		if is.pull.fork {
+			source = 4300
+		}
+		about["source_branch"], about["target_branch"], about["work_in_progress"] = is.pull.head, is.pull.base, isDraft(is.title)
+		about["source_project_id"], about["target_project_id"], about["last_commit"] = source, 4200, obj{"id": g.mergeHead(is)}
+		p["merge_request"] = about
+	}
+	g.deliver("Note Hook", "create", p)
+}
+
 func eventType(confidential bool) string {
 	if confidential {
 		return "confidential_issue"

@@ -146,12 +146,27 @@ func glLabelEvents(c *glCall) (int, any, error) {
 
 func (g *GitLab) noteJSON(is *issue, m *comment) obj {
 	return obj{"id": m.id, "body": m.body, "author": g.userJSON(m.author), "created_at": stampOf(m.created), "updated_at": stampOf(m.updated),
-		"system": m.author == nil, "noteable_id": is.id, "noteable_type": "Issue", "noteable_iid": is.number, "project_id": 4200,
+		"system": m.author == nil, "noteable_id": is.id, "noteable_type": noteable(is), "noteable_iid": is.number, "project_id": 4200,
 		"resolvable": false, "confidential": false, "internal": false}
 }
 
+func noteable(is *issue) string {
+	if is.pull != nil {
+		return "MergeRequest"
+	}
+	return "Issue"
+}
+
+// talk is the issue or the merge request of the path.
+func (c *glCall) talk() (*issue, error) {
+	if strings.Contains(c.r.URL.Path, "/merge_requests/") {
+		return c.merge()
+	}
+	return c.issue()
+}
+
 func glNotes(c *glCall) (int, any, error) {
-	is, err := c.issue()
+	is, err := c.talk()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -189,7 +204,7 @@ func (c *glCall) noteBody() (string, error) {
 }
 
 func glAddNote(c *glCall) (int, any, error) {
-	is, err := c.issue()
+	is, err := c.talk()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -197,7 +212,17 @@ func glAddNote(c *glCall) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusCreated, c.g.noteJSON(is, c.g.addNote(is, c.g.user(c.token.Login), body)), nil
+	m := c.g.addNote(is, c.g.user(c.token.Login), body)
+	c.g.emitNote(is, m)
+	return http.StatusCreated, c.g.noteJSON(is, m), nil
+}
+
+func glGetNote(c *glCall) (int, any, error) {
+	is, m, err := c.note()
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, c.g.noteJSON(is, m), nil
 }
 
 func (g *GitLab) addNote(is *issue, by *account, body string) *comment {
@@ -209,7 +234,7 @@ func (g *GitLab) addNote(is *issue, by *account, body string) *comment {
 }
 
 func (c *glCall) note() (*issue, *comment, error) {
-	is, err := c.issue()
+	is, err := c.talk()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,7 +263,7 @@ func glEditNote(c *glCall) (int, any, error) {
 }
 
 func glAward(c *glCall) (int, any, error) {
-	is, err := c.issue()
+	is, err := c.talk()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -263,5 +288,5 @@ func glAward(c *glCall) (int, any, error) {
 	r := reaction{id: c.g.id(), content: in.Name, by: by}
 	*rs = append(*rs, r)
 	return http.StatusCreated, obj{"id": r.id, "name": r.content, "user": c.g.userJSON(by), "created_at": stampOf(c.g.now()), "updated_at": stampOf(c.g.now()),
-		"awardable_id": is.id, "awardable_type": "Issue"}, nil
+		"awardable_id": is.id, "awardable_type": noteable(is)}, nil
 }

@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -48,10 +49,25 @@ func (g *GitLab) TransferIssue(number int, to string) error {
 // Comment writes a note as a person and gives its id.
 func (g *GitLab) Comment(number int, author, body string) (id int64, err error) {
 	err = g.onIssue(number, func(is *issue) error {
-		id = g.addNote(is, g.addIfNew(author), body).id
+		m := g.addNote(is, g.addIfNew(author), body)
+		g.emitNote(is, m)
+		id = m.id
 		return nil
 	})
 	return id, err
+}
+
+// CommentOnPull writes a note on a merge request as a person and gives its id.
+func (g *GitLab) CommentOnPull(number int, author, body string) (int64, error) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	is := g.merges[number]
+	if is == nil {
+		return 0, fmt.Errorf("merge request %d: there is no such merge request", number)
+	}
+	m := g.addNote(is, g.addIfNew(author), body)
+	g.emitNote(is, m)
+	return m.id, nil
 }
 
 // OpenPull opens a merge request as a person does; from a fork, its source branch need not exist here.
@@ -72,6 +88,16 @@ func (g *GitLab) MergePull(number int) error {
 		return errors.New("no such merge request")
 	}
 	m.state, m.closed, m.pull.merged = "merged", g.now(), g.now()
+	return nil
+}
+
+// PullComments are the notes of a merge request.
+func (g *GitLab) PullComments(number int) []Comment {
+	g.state.Lock()
+	defer g.state.Unlock()
+	if is := g.merges[number]; is != nil {
+		return commentsOf(is)
+	}
 	return nil
 }
 
