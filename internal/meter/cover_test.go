@@ -39,7 +39,7 @@ func (c *covers) known() money.USD {
 // most is what the calls of these tests cannot exceed.
 func mostOf(t *testing.T, m *Meter, request string) money.USD {
 	t.Helper()
-	a, err := m.api.ask([]byte(request))
+	a, err := anthropic{}.ask(nil, []byte(request))
 	if err != nil {
 		t.Fatal(err)
 	}
