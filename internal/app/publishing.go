@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -70,6 +71,7 @@ func (s *session) publish(ctx context.Context) error {
 	var failed *publish.Failure
 	if errors.As(err, &failed) {
 		failed.Settle(&s.rec)
+		s.keepBundle(ctx)
 		return nil
 	}
 	if err != nil {
@@ -84,6 +86,19 @@ func (s *session) publish(ctx context.Context) error {
 		s.note("the checkpoint does not know that the draft is open: " + err.Error())
 	}
 	return nil
+}
+
+// bundleFile lies beside the record of a run that could not publish: its forge may be gone, with the run's ref.
+const bundleFile = "proctor.bundle"
+
+// keepBundle puts the proved commit where the job's artifacts come from.
+func (s *session) keepBundle(ctx context.Context) {
+	branch := first(s.rec.Branch, s.branchName())
+	if err := s.store.Bundle(ctx, filepath.Join(s.req.reports, bundleFile), branch, s.proved); err != nil {
+		s.note("the proved commit could not be put beside the record: " + err.Error())
+		return
+	}
+	s.note(fmt.Sprintf("the proved commit also lies beside the record: in a clone that has the base commit, git fetch %s %s", bundleFile, branch))
 }
 
 // outcome is the label event of a terminal.
