@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -30,13 +32,25 @@ func (s *session) examine(ctx context.Context, spec gate.Spec, at place) (gate.R
 	if err != nil {
 		return gate.Result{}, err
 	}
+	watch, err := watchExam(at.Dir, slices.Collect(maps.Keys(before)))
+	if err != nil {
+		return gate.Result{}, err
+	}
+	defer watch.close()
 	r, err := runner.Run(ctx, spec, where)
 	if err != nil || r.Status != gate.Passed {
 		return r, err
 	}
+	const touched = "a held-out file was touched while the gate ran, so its answer proves nothing"
+	if moved, err := watch.moved(); err != nil {
+		return r, err
+	} else if moved {
+		r.Status, r.Detail = gate.Failed, touched
+		return r, nil
+	}
 	for path, was := range before {
 		if now, err := stampOf(filepath.Join(at.Dir, path)); err != nil || now != was {
-			r.Status, r.Detail = gate.Failed, "a held-out file was touched while the gate ran, so its answer proves nothing"
+			r.Status, r.Detail = gate.Failed, touched
 			break
 		}
 	}

@@ -30,12 +30,18 @@ func TestACommitThatRewritesTheExamIsNotReproduced(t *testing.T) {
 		part = "grep -qx 'right for sure' app/answer.txt\n"
 		// The exam's own lines are kept where the fake can find them, and stand again before the gate ends.
 		rewrite = "if [ -f sealed/part.sh ]; then cp sealed/part.sh \"$TMPDIR/was\"; echo 'mv \"$TMPDIR/was\" sealed/part.sh' > sealed/part.sh; fi\n"
+		// The files stay as they are, in a directory that is moved away meanwhile.
+		replace = "if [ -d sealed ]; then mv sealed .was; mkdir sealed; echo 'rm -r sealed; mv .was sealed' > sealed/part.sh; fi\n"
+		// What an honest gate does: caches beside the exam, which come and go.
+		cache = "mkdir -p sealed/__pycache__; echo x > sealed/__pycache__/check.pyc; rm sealed/__pycache__/check.pyc; mkdir -p .cache; mv .cache .cache2\n"
 	)
 	for _, c := range []struct {
 		name, lib, answer, result, noted string
 		differing                        []string
 	}{
 		{name: "control: an honest commit", lib: ":\n", answer: allRight, result: reproduced},
+		{name: "control: caches beside the exam", lib: "if [ -d sealed ]; then " + strings.TrimSpace(cache) + "; fi\n", answer: allRight, result: reproduced},
+		{name: "its directory is replaced and put back", lib: replace, answer: halfRight, result: differs, differing: []string{"gate acceptance"}, noted: "touched while the gate ran"},
 		{name: "control: a wrong answer", lib: ":\n", answer: halfRight, result: differs, differing: []string{"gate acceptance"}},
 		{name: "the exam is rewritten and put back", lib: rewrite, answer: halfRight, result: differs, differing: []string{"gate acceptance"}, noted: "touched while the gate ran"},
 		{name: "and the answer is right", lib: rewrite, answer: allRight, result: differs, differing: []string{"gate acceptance"}, noted: "touched while the gate ran"},
