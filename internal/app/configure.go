@@ -105,8 +105,7 @@ func notYet(c config.Config) (missing, notes []string) {
 		key string
 		set bool
 	}{
-		{"workspace.submodules", c.Workspace.Submodules},
-		{"workspace.lfs", c.Workspace.LFS},
+		{"workspace.lfs (large files stay pointers: where gates need their content, let an earlier step of the job fetch it into an ignored folder and name that under workspace.carry)", c.Workspace.LFS},
 		{"publish.signing: required", c.Publish.Signing == "required"},
 		{"fix.on_check_failure", c.Fix.OnCheckFailure},
 	} {

@@ -26,7 +26,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.confine(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.makeTrees} {
+	for _, step := range []func(context.Context) error{s.enterSubmodules, s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.makeTrees} {
 		if err := step(ctx); err != nil {
 			return err
 		}

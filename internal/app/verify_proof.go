@@ -167,7 +167,7 @@ func (v *verification) bringHeldOut(ctx context.Context) error {
 	if h := v.of.claim.HeldOut; h != nil {
 		commit = h.Commit
 	}
-	if v.heldFromSource() && v.of.forge != nil {
+	if (v.heldFromSource() || v.cfg.Workspace.Submodules) && v.of.forge != nil {
 		repo, err := v.of.forge.Repository(ctx)
 		if err != nil {
 			return err
@@ -175,6 +175,9 @@ func (v *verification) bringHeldOut(ctx context.Context) error {
 		r := v.of.forge.Remote()
 		v.remote = git.Remote{URL: r.URL, Username: r.Username, Token: r.Token}
 		v.trigger.Repo.Owner, v.trigger.Repo.Name = repo.Owner, repo.Name
+	}
+	if err := v.enterSubmodules(ctx); err != nil {
+		return err
 	}
 	if err := v.fetchHeldOut(ctx, commit); err != nil {
 		return err

@@ -88,11 +88,11 @@ func agentKeys() []key {
 		},
 		{
 			path: "workspace.submodules", example: "true", field: func(c *Config) any { return &c.Workspace.Submodules },
-			doc: "Check out submodules.",
+			doc: "Fetch the submodules of the base commit and show their files, to the gates of a proof too. Addresses come from .gitmodules of the base commit: on the run's own forge they are fetched with its token, elsewhere over https without one. No change of them is ever pushed; submodules of submodules stay empty.",
 		},
 		{
 			path: "workspace.lfs", example: "true", field: func(c *Config) any { return &c.Workspace.LFS },
-			doc: "Fetch Git LFS objects.",
+			doc: "Not there yet, and refused: large files are shown and pushed as the pointers that the commit holds, byte for byte. Where gates need their content, let an earlier step of the job fetch it into an ignored folder and name that under `workspace.carry`.",
 		},
 	}
 }

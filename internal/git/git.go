@@ -62,6 +62,8 @@ const (
 	NestedRepository = "nested-repository"
 	// SubmoduleContent: a submodule's directory holds files although submodules are not entered.
 	SubmoduleContent = "submodule-content"
+	// SubmoduleEdited: files of a submodule that was entered differ from its commit. They are left out.
+	SubmoduleEdited = "submodule-edited"
 	// OddFile: a fifo, socket or device, which git cannot store. It is left out of the tree.
 	OddFile = "odd-file"
 	// Unreadable: the harness may not read it, so that the tree does not show what is there.

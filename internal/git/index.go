@@ -12,7 +12,7 @@ import (
 // it, so that the agent's first "git status" is clean without reading a file.
 func (w *Worktree) index() []byte {
 	var files []found
-	w.want.each("", func(path string, n *node) { files = append(files, found{path: path, node: n}) })
+	w.want.entries("", func(path string, n *node) { files = append(files, found{path: path, node: n}) })
 	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
 	var b bytes.Buffer
 	b.WriteString("DIRC")

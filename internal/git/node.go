@@ -45,7 +45,7 @@ func (s stamp) treeMode() Mode {
 type node struct {
 	name   string
 	want   Entry
-	dir    *dir // for a tree
+	dir    *dir // for a tree, and for a submodule that was entered
 	sealed bool // in the tree, and never on the disk
 	seen   stamp
 	have   Entry // the content behind seen; zero: not known
@@ -53,9 +53,10 @@ type node struct {
 
 // dir is a tracked directory, its nodes sorted bytewise by name.
 type dir struct {
-	nodes  []*node
-	sealed int // sealed files below
-	shown  int // other files below
+	nodes   []*node
+	sealed  int // sealed files below
+	shown   int // other files below
+	entered int // submodules below whose files are shown
 }
 
 func (d *dir) find(name string) *node {
@@ -80,15 +81,19 @@ func (s *Store) load(ctx context.Context, tree ID, prefix string, sealed func(st
 	for _, e := range entries {
 		before := old.find(e.name)
 		n := &node{name: e.name, want: e.Entry}
+		tree, hasTree := s.inside(e.Entry)
+		if e.Mode == ModeTree {
+			tree, hasTree = e.ID, true
+		}
 		switch {
-		case e.Mode == ModeTree && before != nil && before.want == e.Entry:
+		case hasTree && before != nil && before.want == e.Entry && before.dir != nil:
 			n.dir = before.dir
-		case e.Mode == ModeTree:
+		case hasTree:
 			var below *dir
 			if before != nil {
 				below = before.dir
 			}
-			if n.dir, err = s.load(ctx, e.ID, prefix+e.name+"/", sealed, below); err != nil {
+			if n.dir, err = s.load(ctx, tree, prefix+e.name+"/", sealed, below); err != nil {
 				return nil, err
 			}
 		default:
@@ -101,6 +106,10 @@ func (s *Store) load(ctx context.Context, tree ID, prefix string, sealed func(st
 		case n.dir != nil:
 			d.sealed += n.dir.sealed
 			d.shown += n.dir.shown
+			d.entered += n.dir.entered
+			if e.Mode == ModeGitlink {
+				d.entered++
+			}
 		case n.sealed:
 			d.sealed++
 		default:

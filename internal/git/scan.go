@@ -197,7 +197,7 @@ func (sc *scanner) name(fd int, prefix, name string, n *node, rules *ignoreFile,
 		sc.sealedTouched(path, "something lies where a held-out file belongs; the held-out file stays")
 		return
 	}
-	if n != nil && n.want.Mode == ModeGitlink && now.isDir() {
+	if n != nil && n.dir == nil && n.want.Mode == ModeGitlink && now.isDir() {
 		sc.submodule(fd, path, name, n)
 		return
 	}

@@ -105,8 +105,13 @@ func (o overlay) above(path string) bool {
 
 // overlay turns what was found into changes of the tree. New files at sealed paths are left out.
 func (w *Worktree) overlay(diff scanned) (overlay, []Problem) {
+	edited := map[string]string{}
+	diff.changed, diff.extra = w.outside(diff.changed, edited), w.outside(diff.extra, edited)
 	changes := make(overlay, len(diff.changed)+len(diff.extra))
 	problems := diff.problems
+	for sub, path := range edited {
+		problems = append(problems, Problem{sub + path, SubmoduleEdited, "a file of a submodule was changed or added, which no commit of this repository can hold"})
+	}
 	for _, f := range diff.changed {
 		changes[f.path] = f.now
 	}

@@ -30,6 +30,8 @@ type Store struct {
 	tree   ID
 	advice string // what to do about a missing object
 	trees  treeCache
+
+	entered sync.Map // commits of submodules (ID) to the trees (ID) that worktrees show for them
 }
 
 // OpenStore makes the store without running git in the checkout. It refuses sparse checkouts, and

@@ -119,7 +119,7 @@ func TestALinkMustStayInside(t *testing.T) {
 func TestWhatASnapshotCannotSayIsNotLeftOutInSilence(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]Finding{
-		git.NestedRepository: {Rule: NestedRepo, Level: Halt}, git.SubmoduleContent: {Rule: Gitlink, Level: Halt}, git.BadName: {Rule: BadName, Level: Halt}, git.TooDeep: {Rule: BadName, Level: Halt},
+		git.NestedRepository: {Rule: NestedRepo, Level: Halt}, git.SubmoduleContent: {Rule: Gitlink, Level: Halt}, git.SubmoduleEdited: {Rule: Gitlink, Level: Block}, git.BadName: {Rule: BadName, Level: Halt}, git.TooDeep: {Rule: BadName, Level: Halt},
 		git.SealedTouched: {Rule: Sealed, Level: Halt}, git.TooLarge: {Rule: FileSize, Level: Block}, git.Unreadable: {Rule: Unreadable, Level: Block},
 		git.OddFile: {Rule: Odd, Level: Flag}, git.BadIgnore: {Rule: Odd, Level: Flag}, "something new": {Rule: BadName, Level: Halt},
 	} {

@@ -14,6 +14,8 @@ func fromProblem(p Problem) Finding {
 		f.Rule = NestedRepo
 	case git.SubmoduleContent:
 		f.Rule = Gitlink
+	case git.SubmoduleEdited:
+		f.Rule, f.Level, f.Next = Gitlink, Block, "put the submodule back as it was: a change of it is made in its own repository"
 	case git.SealedTouched:
 		f.Rule, f.Next = Sealed, "leave held-out files alone"
 	case git.TooLarge:
