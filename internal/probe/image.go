@@ -39,7 +39,14 @@ func (i Image) Build(ctx context.Context, send func(*tar.Writer) error, out io.W
 	if err != nil {
 		return err
 	}
-	query := url.Values{"dockerfile": {i.File}, "t": {i.Tag}, "networkmode": {"none"}, "rm": {"1"}, "forcerm": {"1"}, "nocache": {"1"}}
+	offline, err := noNetwork(ctx, client, base)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: nobody answers at %s: %w", ErrNoBuilder, i.Builder, err)
+	}
+	query := url.Values{"dockerfile": {i.File}, "t": {i.Tag}, "networkmode": {offline}, "rm": {"1"}, "forcerm": {"1"}, "nocache": {"1"}}
 	body, pipe := io.Pipe()
 	go func() {
 		w := tar.NewWriter(pipe)
@@ -60,7 +67,7 @@ func (i Image) Build(ctx context.Context, send func(*tar.Writer) error, out io.W
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("%w: nobody answers at %s: %w", ErrNoBuilder, i.Builder, err)
+		return fmt.Errorf("%w: %s ended the conversation: %w", ErrNoBuilder, i.Builder, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -80,6 +87,35 @@ func (i Image) Build(ctx context.Context, send func(*tar.Writer) error, out io.W
 		return err
 	}
 	return i.remove(context.WithoutCancel(ctx), client, base, id)
+}
+
+// noNetwork is how this builder is told to give build steps no network. Podman's Docker API takes "none" for the name of a
+// network and gives them the host's; it wants the name of its own setting. (containers/podman, pkg/api/handlers/compat)
+func noNetwork(ctx context.Context, client *http.Client, base string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/version", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var version struct {
+		Components []struct{ Name string }
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("it answers %s when asked for its version", resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMessage)).Decode(&version); err != nil {
+		return "", fmt.Errorf("read its version: %w", err)
+	}
+	for _, c := range version.Components {
+		if c.Name == "Podman Engine" {
+			return "NetworkDisabled", nil
+		}
+	}
+	return "none", nil
 }
 
 // client speaks to the builder and to nobody else.
