@@ -207,7 +207,7 @@ func (s *session) ReviewItem(ctx context.Context, item loop.Item, from, candidat
 		return loop.ReviewSeen{}, err
 	}
 	in.Goal, in.BaseTree, in.Previous = itemGoal(item, s.goal), base, nil
-	v, err := s.ask(ctx, in, changes)
+	v, err := s.ask(ctx, "item_review", in, changes)
 	if err != nil {
 		return unheard(err), nil
 	}
@@ -216,7 +216,8 @@ func (s *session) ReviewItem(ctx context.Context, item loop.Item, from, candidat
 		status = "approved"
 	}
 	tick.Share = reviewOf(v, false)
-	s.emit(evidence.PlanProgress, n, slog.Int(evidence.KeyNumber, tick.Item), slog.String(evidence.KeyStatus, status))
+	s.emit(evidence.PlanProgress, n, slog.Int(evidence.KeyNumber, tick.Item), slog.String(evidence.KeyStatus, status),
+		slog.Int(evidence.KeyFindings, len(v.Findings)), slog.String(evidence.KeyModel, v.Model))
 	return seenReview(v), nil
 }
 

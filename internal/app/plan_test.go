@@ -175,7 +175,27 @@ func TestTheReviewerJudgesEachItemByItsShareAndThenTheWhole(t *testing.T) {
 	if d := cmp.Diff([]string{"item_done", "rejected", "done"}, words); d != "" {
 		t.Errorf("ticks (-want +got):\n%s", d)
 	}
-	if len(j.rec.Calls) != 4 || j.rec.Totals.CostUSD == 0 {
-		t.Errorf("%d calls are booked, %s", len(j.rec.Calls), j.rec.Totals.CostUSD)
+	// INV-54: each question is booked to its tick, and those about items are told from the one about the whole.
+	var booked, shares []string
+	for _, c := range j.rec.Calls {
+		booked = append(booked, fmt.Sprintf("%d %s", c.Tick, c.Purpose))
+		if c.CostUSD <= 0 {
+			t.Errorf("the %s of tick %d costs %s", c.Purpose, c.Tick, c.CostUSD)
+		}
+	}
+	if d := cmp.Diff([]string{"1 item_review", "2 item_review", "3 item_review", "3 review"}, booked); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+	for _, tick := range j.rec.Ticks {
+		if s := tick.Share; s != nil {
+			shares = append(shares, fmt.Sprintf("%d item %d %t by %s, %d findings", tick.N, tick.Item, s.Approved, s.Model, len(s.Findings)))
+		}
+	}
+	want = []string{"1 item 2 true by claude-haiku-4-5, 0 findings", "2 item 3 false by claude-haiku-4-5, 1 findings", "3 item 3 true by claude-haiku-4-5, 0 findings"}
+	if d := cmp.Diff(want, shares); d != "" {
+		t.Errorf("what the record says of the items' shares (-want +got):\n%s", d)
+	}
+	if body := w.hub.Pulls()[0].Body; !strings.Contains(strings.ReplaceAll(body, "\\", ""), "item_review") {
+		t.Errorf("the pull request does not say what the reviews of the items cost:\n%s", body)
 	}
 }

@@ -245,7 +245,7 @@ func (r *reviewing) judgeChange(ctx context.Context) (judge.Verdict, error) {
 	}
 	stop := r.wait()
 	defer stop()
-	return r.ask(ctx, in, changes)
+	return r.ask(ctx, "review", in, changes)
 }
 
 // wait says on a terminal that the reviewer reads.

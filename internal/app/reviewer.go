@@ -85,7 +85,7 @@ func (s *session) Review(ctx context.Context, candidate loop.Commit) (loop.Revie
 	}
 	v, known := s.saved.Reviews.Find(in)
 	if !known {
-		if v, err = s.ask(ctx, in, s.snap.Changes); err != nil {
+		if v, err = s.ask(ctx, "review", in, s.snap.Changes); err != nil {
 			return unheard(err), nil
 		}
 		if err := s.saved.Reviews.Keep(in, v); err != nil {
@@ -97,12 +97,12 @@ func (s *session) Review(ctx context.Context, candidate loop.Commit) (loop.Revie
 	return seenReview(v), nil
 }
 
-// ask puts one question about changes to the judge. Its calls are booked before anybody reads what was spent.
-func (s *session) ask(ctx context.Context, in judge.Input, changes []git.Change) (v judge.Verdict, err error) {
+// ask puts one question about changes to the judge. Its calls bear the purpose and are booked before anybody reads what was spent.
+func (s *session) ask(ctx context.Context, purpose string, in judge.Input, changes []git.Change) (v judge.Verdict, err error) {
 	if in.Files, err = judge.Diff(ctx, changes, s.store); err != nil {
 		return v, fmt.Errorf("render the change for the reviewer: %w", err)
 	}
-	s.meter.SetTick(s.now(), "review")
+	s.meter.SetTick(s.now(), purpose)
 	defer s.bookCalls(ctx)
 	return s.judge.Review(ctx, in)
 }

@@ -89,7 +89,7 @@ const (
 	GateStarted  Kind = "gate.started"  // class, gate, where
 	GateEnded    Kind = "gate.ended"    // class, gate, where, status; exit and ms unless held out
 	ReviewEvent  Kind = "review"        // approved, cached, findings, model
-	PlanProgress Kind = "plan.item"     // number, status: "approved", "rejected", "done"
+	PlanProgress Kind = "plan.item"     // number, status: "approved" or "rejected" with findings and model; "done"
 	ProofStarted Kind = "proof.started" // commit
 	ProofEnded   Kind = "proof.ended"   // commit, status
 	ModelCall    Kind = "model.call"    // purpose, model, status, input_tokens, output_tokens, cost_usd, ms

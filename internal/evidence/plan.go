@@ -67,6 +67,16 @@ func (p *page) plan(r Record) {
 	})
 }
 
+// tickNo finds a tick of this run; nil when it is an earlier run's.
+func (r Record) tickNo(n int) *Tick {
+	for i := range r.Ticks {
+		if r.Ticks[i].N == n {
+			return &r.Ticks[i]
+		}
+	}
+	return nil
+}
+
 // plan holds each item's status to what the rest of the record shows.
 func (c *checker) plan(r Record) {
 	if r.Plan == nil {
@@ -77,6 +87,9 @@ func (c *checker) plan(r Record) {
 		c.need(known, "item %d of the plan has the status %q", n+1, i.Status)
 		ticked := i.Status == "proved" || i.Status == "passed"
 		c.need(!ticked || i.Tick > 0 && i.By != "", "item %d of the plan is %s and nobody ticked it off", n+1, i.Status)
+		if t := r.tickNo(i.Tick); ticked && i.By == "gates and reviewer" && t != nil && t.Item == n+1 && t.Share != nil {
+			c.need(t.Share.Approved, "item %d of the plan is %s, and the reviewer rejected its share in tick %d", n+1, i.Status, t.N)
+		}
 		c.need(i.Status != "proved" || r.Terminal == Done || r.Terminal == PublishFailed, "item %d of the plan is proved and the run ended %s", n+1, r.Terminal)
 		open := i.Status == "open" || i.Status == "claimed"
 		c.need(!open || r.Terminal != Done || r.rehearsal(), "the run is done and item %d of the plan is %s", n+1, i.Status)

@@ -191,7 +191,7 @@ type Review struct {
 // Call is one model call, payload-free.
 type Call struct {
 	Tick       int       `json:"tick"`
-	Purpose    string    `json:"purpose"` // "agent" or "review"
+	Purpose    string    `json:"purpose"` // "agent", "review" (of the whole) or "item_review" (of an item's share)
 	Model      string    `json:"model"`
 	Status     int       `json:"status"`
 	Input      int64     `json:"input_tokens"`

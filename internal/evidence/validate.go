@@ -126,6 +126,7 @@ func (c *checker) ticks(r Record) {
 		c.gates(where, t.Gates)
 		c.gates(where+" proof", t.Proof)
 		c.first(where, t.First)
+		c.need(t.Share == nil || r.Plan != nil && t.Item > 0 && t.Item <= len(r.Plan.Items), "%s: the reviewer judged an item's share, and there is no item %d", where, t.Item)
 		for _, g := range t.Proof {
 			c.need(g.Where == "proof", "%s proof: gate %q ran in %q", where, g.Name, g.Where)
 		}
@@ -151,6 +152,7 @@ func (c *checker) totals(r Record) {
 	spent := map[int]money.USD{}
 	total := money.USD(0)
 	for i, call := range r.Calls {
+		c.need(call.Purpose != "item_review" || r.Plan != nil, "call %d is the review of an item, and there is no plan", i+1)
 		c.need(numbers[call.Tick], "call %d belongs to tick %d, which is not in the record", i+1, call.Tick)
 		c.need(call.CostUSD >= 0, "call %d costs %s", i+1, call.CostUSD)
 		spent[call.Tick] = spent[call.Tick].Add(call.CostUSD)

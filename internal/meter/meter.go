@@ -97,7 +97,7 @@ const (
 // Call is one model call, payload-free.
 type Call struct {
 	Tick                                 int
-	Purpose                              string // "agent" or "review"
+	Purpose                              string // "agent", "review" or "item_review"
 	Model                                string
 	Status                               int // the provider's answer; 0 when none came
 	Input, Output, CacheRead, CacheWrite int64
@@ -223,7 +223,7 @@ func (m *Meter) Endpoint() Endpoint {
 	return Endpoint{BaseURL: fmt.Sprintf("http://127.0.0.1:%d", port), Nonce: m.nonce, Port: port}
 }
 
-// SetTick says to which tick and purpose ("agent" or "review") the calls from now on belong.
+// SetTick says to which tick and purpose ("agent", "review" or "item_review") the calls from now on belong.
 func (m *Meter) SetTick(n int, purpose string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
