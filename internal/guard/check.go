@@ -37,6 +37,7 @@ func (g *Guard) Check(ctx context.Context, in Input) (Verdict, error) {
 		return Verdict{}, errors.New("guard: no object store to read from; set Input.Blobs")
 	}
 	c := &check{Guard: g, in: in, onBase: map[digest]bool{}, tamper: tamper.New()}
+	c.tamper.Tree(in.Paths)
 	if err := c.run(ctx); err != nil {
 		return Verdict{}, fmt.Errorf("guard: %w", err)
 	}

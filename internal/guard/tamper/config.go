@@ -2,7 +2,6 @@ package tamper
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -10,21 +9,9 @@ import (
 
 var runnerConfig = regexp.MustCompile(`(?i)(?:^|/)(?:package\.json|jest\.config\.\w+|vitest\.\w*\.?\w+|vite\.config\.\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|\.nycrc\.?\w*|\.c8rc\.?\w*|` +
 	`pytest\.ini|setup\.cfg|tox\.ini|pyproject\.toml|conftest\.py|noxfile\.py|\.coveragerc|makefile|gnumakefile|justfile|taskfile\.ya?ml|rakefile|\.rspec|` +
-	`cargo\.toml|nextest\.toml|phpunit\.xml(?:\.dist)?|pest\.php|build\.gradle(?:\.kts)?|pom\.xml|\.?codecov\.ya?ml|sonar-project\.properties|\.gitlab-ci\.ya?ml|\.golangci\.\w+|\.testcoverage\.ya?ml)$|\.(?:mk|csproj|runsettings|sh|bash)$`)
+	`cargo\.toml|\.cargo/config(?:\.toml)?|junit-platform\.properties|(?:spec|rails|test)_helper\.rb|nextest\.toml|phpunit\.xml(?:\.dist)?|pest\.php|build\.gradle(?:\.kts)?|pom\.xml|\.?codecov\.ya?ml|sonar-project\.properties|\.gitlab-ci\.ya?ml|\.golangci\.\w+|\.testcoverage\.ya?ml)$|\.(?:mk|csproj|runsettings|sh|bash)$`)
 
 func isRunnerConfig(p string) bool { return runnerConfig.MatchString(p) }
-
-// weakening are settings and commands that make a runner see less or forgive more.
-var weakening = []struct {
-	re   *regexp.Regexp
-	what string
-}{
-	{regexp.MustCompile(`\|\|\s*(?:true\b|:(?:\s|;|"|$)|exit\s+0\b|echo\b)|;\s*true\s*(?:"|$)|\bset\s+\+e\b|^\t-\S`), "a failure is forgiven"},
-	{regexp.MustCompile(`(?i)continue-on-error:\s*true|allow_failure:\s*true|fail_ci_if_error:\s*false|testFailureIgnore>\s*true|ignoreFailures\s*=?\s*true|failOnError\W+false|xfail_strict\s*=\s*false|passWithNoTests|failIfNoTests\W+false`), "a failure is forgiven"},
-	{regexp.MustCompile(`(?i)testPathIgnorePatterns|modulePathIgnorePatterns|\bcollect_ignore|--deselect\b|--ignore(?:-glob)?[= ]|-k\s+['"\\]*not\b|\bnorecursedirs\b|(?:^|\s)-{1,2}skip[= ]|--exclude[= ]|-DskipTests|maven\.test\.skip|<skipTests>\s*true|<skip>\s*true|\bexclude(?:TestsMatching|s)?\b.*(?:test|spec)|\btest\s*=\s*false|<exclude>.*test|--testPathIgnore|--exclude-pattern|--grep\s.*--invert|(?:^|\s)-m\s+['"\\]*not\b`), "tests are left out"},
-	{regexp.MustCompile(`\bpytest_(?:collection_modifyitems|ignore_collect|runtest_makereport|runtest_protocol|runtest_call|report_teststatus|sessionfinish)\b`), "the runner's results are changed by a hook"},
-	{regexp.MustCompile(`"(?:test|check|verify|ci)(?:[:\w-]*)"\s*:\s*"\s*(?:true|exit 0|echo\b[^"]*|:)?\s*"`), "the test command does nothing"},
-}
 
 // coverage are settings that demand something; without them nothing is demanded.
 var coverage = regexp.MustCompile(`(?i)fail[_-]under|coverageThreshold|cov-fail-under|check-coverage|minimum_coverage|jacocoTestCoverageVerification|<minimum>|thresholds?\b|max-warnings`)
@@ -36,7 +23,7 @@ func compareConfig(f File) []Sign {
 	removed, added := lineDiff(string(f.Before), string(f.After))
 	var out []Sign
 	for _, l := range added {
-		out = append(out, weakLine(f.Path, l)...)
+		out = append(out, weakLine(f, l)...)
 	}
 	out = append(out, compareNumbers(f.Path, string(f.Before), string(f.After))...)
 	for _, l := range removed {
@@ -54,26 +41,20 @@ func compareConfig(f File) []Sign {
 
 var testCommand = regexp.MustCompile(`(?i)"test[:\w-]*"\s*:|\b(?:go test|pytest|npm (?:run )?test|cargo (?:nextest|test)|mvn\b.*test|gradlew?\b.*test|rspec|phpunit|dotnet test|jest|vitest|mocha|bats)\b`)
 
-// newConfig looks at a file that is new: it can take tests out of a run that needed no file before.
+// ownConfig are files that a runner takes up by itself, so that a new one can take tests out of a run that needed none before.
+var ownConfig = regexp.MustCompile(`(?i)(?:^|/)(?:jest\.config\.\w+|vitest\.\w*\.?\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|[^/]*pytest[^/]*|setup\.cfg|tox\.ini|pyproject\.toml|conftest\.py|\.rspec|` +
+	`\.cargo/config(?:\.toml)?|nextest\.toml|phpunit\.xml(?:\.dist)?|pest\.php|junit-platform\.properties)$`)
+
 func newConfig(f File) []Sign {
-	if f.Was || !strings.EqualFold(path.Base(f.Path), "conftest.py") && !strings.Contains(strings.ToLower(path.Base(f.Path)), "pytest") {
+	if f.Was || !ownConfig.MatchString(f.Path) {
 		return nil
 	}
 	var out []Sign
 	_, added := lineDiff("", string(f.After))
 	for _, l := range added {
-		out = append(out, weakLine(f.Path, l)...)
+		out = append(out, weakLine(f, l)...)
 	}
 	return out
-}
-
-func weakLine(p string, l line) []Sign {
-	for _, w := range weakening {
-		if w.re.MatchString(l.text) {
-			return []Sign{{Path: p, Line: l.number, Detail: w.what + ": " + cut(squeeze(l.text)), Next: "let it count"}}
-		}
-	}
-	return nil
 }
 
 type line struct {

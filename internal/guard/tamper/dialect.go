@@ -12,8 +12,10 @@ import (
 type dialect struct {
 	name    string
 	exts    []string
-	isTest  func(path string) bool // nil: tests may stand in any file of the language
-	unseen  *regexp.Regexp         // paths that the runner leaves out on this platform or always
+	isTest  func(path string) bool          // nil: tests may stand in any file of the language
+	unseen  func(path string) bool          // nil: none; paths that the runner leaves out on this platform or always
+	hides   func(bare string, def int) bool // nil: nothing; the place of a definition keeps it from being collected
+	last    bool                            // of two tests of one name in one place only the last one runs
 	syntax  syntax
 	defs    []definition
 	skip    *regexp.Regexp
@@ -46,7 +48,7 @@ func (d *dialect) collects(p string, existed bool) bool {
 	if d.isTest != nil && !d.isTest(p) {
 		return false
 	}
-	return existed || d.unseen == nil || !d.unseen.MatchString(p)
+	return existed || d.unseen == nil || !d.unseen(p)
 }
 
 // dialects are compiled once, when the first changed file needs them.
@@ -62,10 +64,11 @@ func goDialect() *dialect {
 	return &dialect{
 		name: "go", exts: []string{".go"},
 		isTest: re(`(?:^|/)[^_./][^/]*_test\.go$`).MatchString,
-		unseen: re(`(?:^|/)testdata/|_(?:windows|plan9|js|wasm|wasip1|ios|android|aix|solaris|illumos|dragonfly|netbsd|openbsd|freebsd|darwin|mips\w*|ppc64\w*|riscv64|s390x|loong64|386|arm)_test\.go$`),
+		unseen: re(`(?:^|/)(?:testdata|[_.][^/]*)/|_(?:amd64|arm64|windows|plan9|js|wasm|wasip1|ios|android|aix|solaris|illumos|dragonfly|netbsd|openbsd|freebsd|darwin|mips\w*|ppc64\w*|riscv64|s390x|loong64|386|arm)_test\.go$`).MatchString,
 		syntax: syntax{line: []string{"//"}, block: [2]string{"/*", "*/"}, quotes: []quote{{open: "`", close: "`", multi: true, raw: true}, {open: `"`, close: `"`}, {open: `'`, close: `'`}}},
 		defs:   []definition{{re: re(`(?m)^(func)\s+(?:\([^)\n]*\)\s*)?((?:Test|Fuzz|Example|Benchmark)(?:[^a-z\s(]\w*)?)\s*\(`)}},
-		skip:   re(`\.(?:Skip|Skipf|SkipNow)\(|\btesting\.Short\(\)`),
+		skip: re(`\.(?:Skip|Skipf|SkipNow)\(|\btesting\.Short\(\)|\bif\b[^\n{]*\b(?:os\.(?:Getenv|LookupEnv)|runtime\.GO(?:OS|ARCH))\b|\brange[ \t]+[\w.]+\[[^\]\n]*:[^\]\n]*\]|` +
+			`\bflag\.(?:Set|CommandLine\.Set)\([ \t]*"test\.|\bos\.Args[ \t]*=`),
 		// A build constraint takes the file out of the run.
 		skipRaw: re(`(?m)^//\s*(?:go:build|\+build)\b`),
 		asserts: re(`\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|\b(?:assert|require|is|qt|check|must|td|gt|testza)\.\w+\(|\bt\.Run\(|\bExpect\(|\b[a-z]\w*(?:\.\w+)?\(t,`),
@@ -81,7 +84,9 @@ func python() *dialect {
 		isTest: re(`(?i)(?:^|/)(?:test_[^/]*|[^/]*_tests?|tests?|conftest)\.py$`).MatchString,
 		syntax: syntax{line: []string{"#"}, quotes: []quote{{open: `"""`, close: `"""`, multi: true}, {open: `'''`, close: `'''`, multi: true}, {open: `"`, close: `"`}, {open: `'`, close: `'`}}},
 		defs:   []definition{{re: re(`(?m)^[ \t]*(?:async[ \t]+)?(def)[ \t]+(test\w*)[ \t]*\(`)}},
-		skip:   re(`\bpytest\.(?:mark\.)?(?:skip(?:if)?|xfail|importorskip)\b|\b(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b[ \t]*(?:\(|$|\n)|\.skipTest\(|\bSkipTest\(|\b__test__\s*=\s*False|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect|runtest_makereport|runtest_protocol|runtest_call|report_teststatus|sessionfinish)\b`),
+		hides:  pythonHides, last: true,
+		skip: re(`\bmark\.(?:skip(?:if)?|xfail)\b|@[ \t]*(?:skipif|xfail)\b|(?m:^[ \t]*(?:del[ \t]+(?:\w+\.)?test\w*|(?:\w+\.)?test_\w+[ \t]*=[^=]|(?:\w+\.)+assert\w*[ \t]*=[^=]))|\b(?:setattr|delattr)\([^\n]*(?:test|assert)|` +
+			`\bfor\b[^\n]*\bin[ \t]+[\w.]+\[[^\]\n]*:[^\]\n]*\]|\bif\b[^\n:]*\b(?:os\.environ|os\.getenv|getenv\(|sys\.platform)|\bpytest\.(?:mark\.)?(?:skip(?:if)?|xfail|importorskip)\b|\b(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b[ \t]*(?:\(|$|\n)|\.skipTest\(|\bSkipTest\(|\b__test__\s*=\s*False|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect|runtest_makereport|runtest_protocol|runtest_call|report_teststatus|sessionfinish)\b`),
 		asserts: re(`(?m)^[ \t]*assert\b|\.assert\w+\(|\bpytest\.raises\(|\bpytest\.fail\(|\.fail\(|` +
 			`\.assert_(?:called|awaited|has_calls|not_called|any_call)\w*\(`),
 		vacuous: re(`(?m)^[ \t]*assert[ \t]+(?:True|1|not[ \t]+False|not[ \t]+None)[ \t]*(?:,.*)?\r?$|\.assertTrue\([ \t]*True\b|\.assertFalse\([ \t]*False\b`),
@@ -98,7 +103,8 @@ func javascript() *dialect {
 		syntax: syntax{line: []string{"//"}, block: [2]string{"/*", "*/"}, quotes: append([]quote{{open: "`", close: "`", multi: true}}, cStrings...)},
 		defs: []definition{{inStrings: true, re: re(`(?:^|[^.\w$])((?:Deno\.)?(?:[xf]?(?:it|test|specify))(?:\.(?:skip|only|todo|fails|failing|concurrent|sequential|each|skipIf|runIf|for|serial|fixme|slow))*)\s*` +
 			"(?:\\([^()]*\\)\\s*|`[^`]*`\\s*)?" + `\(\s*` + str)}},
-		skip:    re(`\b(?:it|test|describe|suite|context|specify|step)(?:\.\w+)*\.(?:skip|todo|fixme|failing|fails|skipIf|runIf)\b|(?:^|[^.\w$])x(?:it|test|describe|context|specify)\b[ \t]*(?:\.each)?[ \t]*[(` + "`]" + `|\bthis\.skip\(\)|\bt\.skip\(|\bctx\.skip\(|\b(?:skip|todo|ignore)[ \t]*:[ \t]*(?:true\b|['"])|\bpending\(`),
+		skip: re(`\bif[ \t]*\([^\n]*\)[ \t]*\{?[ \t]*(?:describe|it|test|suite|context)\b|\bif[ \t]*\([^)\n]*\bprocess\.env\b|\b(?:const|let|var)\s+(?:expect|assert)\s*=\s*(?:async\b|function\b|\(|\w+\s*=>)|\bfunction\s+(?:expect|assert)\s*\(|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)\s*=[^=]|` +
+			`\b(?:it|test|describe|suite|context|specify|step)(?:\.\w+)*\.(?:skip|todo|fixme|failing|fails|skipIf|runIf)\b|(?:^|[^.\w$])x(?:it|test|describe|context|specify)\b[ \t]*(?:\.each)?[ \t]*[(` + "`]" + `|\bthis\.skip\(\)|\bt\.skip\(|\bctx\.skip\(|\b(?:skip|todo|ignore)[ \t]*:[ \t]*(?:true\b|['"])|\bpending\(`),
 		focus:   re(`\b(?:it|test|describe|suite|context|specify)(?:\.\w+)*\.only\b|(?:^|[^.\w$])f(?:it|describe|context|specify)\b[ \t]*\(|\bonly[ \t]*:[ \t]*true\b`),
 		asserts: re(`\bexpect(?:\.soft|TypeOf)?\(|\bassert\w*(?:\.\w+)*\(|\.should\b|\bt\.(?:is|deepEqual|true|false|throws|truthy|falsy|like|regex|equal|same|ok|match|notThrows|throwsAsync|strictEqual|fail|end)\(|\bfail\(|\bcy\.contains\(`),
 		vacuous: re(`\bexpect\(\s*(?:true|1)\s*\)\s*\.\s*(?:toBe|toEqual|toStrictEqual|toBeTruthy|to\.be\.true|to\.equal)\b|\bassert(?:\.ok)?\(\s*true\s*[,)]|\bt\.(?:true|ok|truthy)\(\s*true\s*[,)]|\bexpect\(\s*false\s*\)\s*\.\s*(?:toBe\(\s*false|toBeFalsy)`),
@@ -116,7 +122,7 @@ func rust() *dialect {
 			re:   re(`(?m)^[ \t]*(?:#\[[^\n]*\][ \t]*)?(?:pub(?:\([^)]*\))?[ \t]+)?(?:async[ \t]+)?(fn)[ \t]+(\w+)`),
 			head: re(`#\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|quickcheck|wasm_bindgen_test)\b`),
 		}},
-		skip:    re(`#\[\s*(?:cfg_attr\([^\]]*)?ignore\b|#!?\[\s*cfg\([^\]]*(?:any\(\)|FALSE|never|disabled)`),
+		skip:    re(`#!?\[\s*cfg\(\s*all\([^\]]*\btest\b|#\[\s*should_panic\b|#!\[\s*cfg\(|#\[\s*cfg\(\s*(?:not|any|feature|target_\w+|windows|unix|debug_assertions|panic|miri|all)\b[^\]]*\)\s*\](?:\s*#\[[^\]\n]*\])*\s*(?:#\[\s*test\b|(?:pub\s+)?mod\s+\w*tests?\b)|#\[\s*(?:cfg_attr\([^\]]*)?ignore\b|#!?\[\s*cfg\([^\]]*(?:any\(\)|FALSE|never|disabled)`),
 		asserts: re(`\b(?:debug_)?assert\w*!|\bprop_assert\w*!|\bpanic!|\bshould_panic\b|\bassert_\w+!|\bunreachable!`),
 		vacuous: re(`\bassert!\(\s*true\s*[,)]|\bassert_eq!\(\s*(?:true\s*,\s*true|1\s*,\s*1)\s*[,)]`),
 		loose:   re(`\bassert!\([^;\n]*(?:is_ok|is_some|is_err|is_none|is_empty|contains|>=|<=|\|\|)|\bassert_ne!|\bassert!\(matches!`),
@@ -125,9 +131,13 @@ func rust() *dialect {
 }
 
 func jvm() *dialect {
+	// What Maven's Surefire and Failsafe look for, and the names that Kotlin's and Groovy's runners are used with.
+	found := re(`(?:^|/)(?:Test[^/]*|IT[^/]*|[^/]*(?:Tests?|TestCase|IT|ITCase|Spec))\.\w+$`)
 	mods := `(?:(?:public|protected|private|static|final|default|synchronized|abstract|open|override|suspend|internal)\s+)*`
 	return &dialect{
-		name: "jvm", exts: []string{".java", ".kt", ".kts", ".groovy", ".scala"},
+		name:   "jvm",
+		unseen: func(p string) bool { return !found.MatchString(p) },
+		exts:   []string{".java", ".kt", ".kts", ".groovy", ".scala"},
 		isTest: re(`(?i)(?:^|/)src/\w*test\w*/|(?:^|/)(?:test[^/]*|[^/]*(?:tests?|it|spec|testcase))\.(?:java|kts?|groovy|scala)$`).MatchString,
 		syntax: syntax{line: []string{"//"}, block: [2]string{"/*", "*/"}, quotes: append([]quote{{open: `"""`, close: `"""`, multi: true}}, cStrings...)},
 		defs: []definition{
@@ -137,7 +147,7 @@ func jvm() *dialect {
 			},
 			{re: re(`(?m)^[ \t]*public[ \t]+(void)[ \t]+(test\w*)[ \t]*\(`)},
 		},
-		skip:    re(`@(?:\w+\.)*(?:Disabled\w*|Ignore|EnabledIf\w*|EnabledOnOs|Tag\([^)]*slow)\b|\bassume(?:True|False|That|Not\w*)\(|\bAssumptions?\.\w+\(|\benabled\s*=\s*false\b|\babort\(`),
+		skip:    re(`\babstract\s+class\s+\w*Tests?\b|@(?:\w+\.)*(?:Disabled\w*|Ignore|EnabledIf\w*|EnabledOnOs|Tag\([^)]*slow)\b|\bassume(?:True|False|That|Not\w*)\(|\bAssumptions?\.\w+\(|\benabled\s*=\s*false\b|\babort\(`),
 		asserts: re(`\b(?:Assert(?:ions)?\.)?assert\w*\(|\bfail\(|\bverify\w*\(|\bshould\w*\b|\bexpect\w*\s*[({=]|\.andExpect\(|\bStepVerifier\.`),
 		vacuous: re(`\bassertTrue\(\s*true\s*[,)]|\bassertFalse\(\s*false\s*[,)]|\bassertThat\(\s*true\s*\)|\bassertEquals\(\s*1\s*,\s*1\s*\)`),
 		loose:   re(`\bassert(?:NotNull|True|NotEquals|DoesNotThrow|InstanceOf)\(|\.is(?:NotNull|NotEmpty|InstanceOf|GreaterThanOrEqualTo|LessThanOrEqualTo|NotEqualTo)\(|\bshouldNotBe\b|\.contains\(`),

@@ -16,7 +16,9 @@ type test struct {
 	line       int
 	asserts    int      // that can fail
 	weak       int      // of these, how many check little (not null, truthy)
-	rows       int      // table cases
+	rows       int      // table cases, one a line
+	cells      int      // values of tables that stand in one line
+	hidden     bool     // it stands where the runner does not collect it
 	swallows   int      // places that catch a failed assertion
 	returns    bool     // the first statement leaves it
 	expects    []string // the assertions' own lines, sorted
@@ -29,6 +31,8 @@ func sum(ts []test) test {
 		out.asserts += t.asserts
 		out.weak += t.weak
 		out.rows += t.rows
+		out.cells += t.cells
+		out.hidden = out.hidden || t.hidden
 		out.swallows += t.swallows
 		out.returns = out.returns || t.returns
 		out.expects = append(slices.Clone(out.expects), t.expects...)
@@ -54,6 +58,7 @@ type facts struct {
 	markers []marker
 	outside test // what stands before the first test: shared tables and helpers
 	code    string
+	again   []test // tests that another one of the same name stands in for
 }
 
 // segment is a stretch of a file that belongs to one test.
@@ -76,8 +81,32 @@ func (d *dialect) read(path, text string) facts {
 	for _, s := range segments {
 		f.tests = append(f.tests, d.measure(s, path, code, bare, at))
 	}
+	if d.last {
+		f.again = again(f.tests, bare, segments)
+	}
 	f.markers = d.markers(path, text, code, bare, segments, at)
 	return f
+}
+
+// again lists the tests behind one of the same name at the same depth: the runner knows the last one only.
+func again(tests []test, bare string, segments []segment) []test {
+	seen := map[string]bool{}
+	var out []test
+	scope := ""
+	for i, t := range tests {
+		start := strings.LastIndexByte(bare[:segments[i].def], '\n') + 1
+		if j := strings.LastIndex(bare[:start], "\nclass "); j >= 0 && width(bare[start:segments[i].def]) > 0 {
+			scope = lineAt(bare, j+1)
+		} else {
+			scope = ""
+		}
+		key := scope + " " + t.name
+		if seen[key] {
+			out = append(out, t)
+		}
+		seen[key] = true
+	}
+	return out
 }
 
 // segments cuts the file at each test's definition, annotations and decorators included.
@@ -153,6 +182,8 @@ func (d *dialect) measure(s segment, path, code, bare string, at lines) test {
 	t.asserts = count(d.asserts, b) - count(d.vacuous, c)
 	t.weak = count(d.loose, c)
 	t.swallows = count(d.swallow, b)
+	t.cells = cells(b)
+	t.hidden = s.name != "" && d.hides != nil && d.hides(bare, s.def)
 	t.returns = leavesAtOnce.MatchString(bare[s.def:s.to])
 	for _, m := range find(d.asserts, b) {
 		t.expects = append(t.expects, squeeze(lineAt(c, m[0])))

@@ -27,9 +27,18 @@ func (c *Comparison) wholeFile(f File) {
 		if testsIn(f) == 0 {
 			c.gone = append(c.gone, f)
 		}
+	case !isSnapshot(f.Path) && !code.MatchString(f.Path) && !isRunnerConfig(f.Path) && shrinks(string(f.Before), string(f.After)):
+		c.signs = append(c.signs, Sign{Path: f.Path, Detail: "data of tests is gone", Next: putBack})
 	case isSnapshot(f.Path) && f.BeforeID != f.AfterID:
 		c.signs = append(c.signs, Sign{Path: f.Path, Detail: "a recorded expectation was made anew", Next: "check that the new output is what was asked for", Weak: true})
 	}
+}
+
+// shrinks tells whether a text lost lines and got none, or is less than half of what it was. A text that was changed
+// otherwise may be honest.
+func shrinks(before, after string) bool {
+	removed, added := lineDiff(strings.TrimSpace(before), strings.TrimSpace(after))
+	return len(removed) > 0 && (len(added) == 0 || 2*len(strings.TrimSpace(after)) < len(strings.TrimSpace(before)))
 }
 
 func testsIn(f File) int {

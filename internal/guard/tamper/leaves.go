@@ -3,11 +3,17 @@ package tamper
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // leaves are ways to end the whole test process as if all were well: one such line makes every other test pass.
 var leaves = regexp.MustCompile(`\bos\._exit\(|\bsys\.exit\(\s*(?:0|None|)\s*\)|\bpytest\.exit\(|\bprocess\.(?:exit|reallyExit)\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bos\.Exit\(\s*0\s*\)|\bSystem\.exit\(\s*0\s*\)|\bRuntime\.getRuntime\(\)\.halt|` +
 	`\bstd::process::exit\(\s*0\s*\)|\bexit!|\bKernel\.exit|\bat_exit\b|\batexit\.register|\bprocess\.on\(\s*['"](?:exit|beforeExit)|\bDeno\.exit\(\s*0?\s*\)|\bEnvironment\.Exit\(\s*0\s*\)`)
+
+// replaces are ways to put something else in the place of assertions, or of what the runner was told.
+var replaces = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|\bos\.Args[ \t]*=[^=]|(?:\w+\.)+assert\w*[ \t]*=[^=]|\bsetattr\([^\n]*["']assert|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
+})
 
 var (
 	testMain = regexp.MustCompile(`\bfunc\s+TestMain\s*\(`)
@@ -20,6 +26,11 @@ func compareLeaves(f File, before, after string) []Sign {
 	for _, l := range added {
 		if leaves.MatchString(l.text) {
 			return []Sign{{Path: f.Path, Line: l.number, Detail: "the test process is ended before the other tests can fail: " + cut(squeeze(l.text)), Next: "take it out"}}
+		}
+	}
+	for _, l := range added {
+		if replaces().MatchString(l.text) {
+			return []Sign{{Path: f.Path, Line: l.number, Detail: "assertions or the runner's own flags are replaced: " + cut(squeeze(l.text)), Next: "take it out"}}
 		}
 	}
 	if strings.HasSuffix(f.Path, "_test.go") && testMain.MatchString(after) && !runsAll.MatchString(after) && (!testMain.MatchString(before) || runsAll.MatchString(before)) {

@@ -5,7 +5,9 @@ package tamper
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 )
 
 // File is one changed path with both sides. IDs tell that a file was only moved.
@@ -37,15 +39,27 @@ type Comparison struct {
 	gone          []File          // test files without a recognised test, snapshots
 	blobs         map[string]bool // new blob ids at test paths
 	signs         []Sign
+	modules       []string        // folders that got a go.mod
+	added         map[string]bool // files that were not there before
+	paths         []string        // see Tree
 }
 
 // New starts a comparison.
 func New() *Comparison {
-	return &Comparison{before: map[string][]test{}, after: map[string][]test{}, skipsBefore: map[string]int{}, blobs: map[string]bool{}}
+	return &Comparison{before: map[string][]test{}, after: map[string][]test{}, skipsBefore: map[string]int{}, blobs: map[string]bool{}, added: map[string]bool{}}
 }
+
+// Tree gives all paths of the candidate, for what one changed file does to others.
+func (c *Comparison) Tree(paths []string) { c.paths = paths }
 
 // Add takes in one changed file.
 func (c *Comparison) Add(f File) {
+	if !f.Was {
+		c.added[f.Path] = true
+		if path.Base(f.Path) == "go.mod" && path.Dir(f.Path) != "." {
+			c.modules = append(c.modules, path.Dir(f.Path)+"/")
+		}
+	}
 	if len(f.Before) > maxText || len(f.After) > maxText {
 		f.Before, f.After = nil, nil
 	}
@@ -92,6 +106,9 @@ func (c *Comparison) compareFile(d *dialect, f File) {
 		m.dialect, m.fileIsNew = d.name, !f.Was
 		c.newSkips = append(c.newSkips, m)
 	}
+	for _, t := range after.again[min(len(before.again), len(after.again)):] {
+		c.signs = append(c.signs, Sign{Path: t.path, Line: t.line, Detail: fmt.Sprintf("test %q is defined again, and only the last one runs", t.name), Next: "give it another name"})
+	}
 	if len(before.tests) > 0 && f.Was && f.Is {
 		c.signs = append(c.signs, compareNumbers(f.Path, before.code, after.code)...)
 		c.signs = append(c.signs, compareOutside(f.Path, before, after)...)
@@ -104,6 +121,7 @@ func (c *Comparison) Signs() []Sign {
 	out = append(out, c.missing()...)
 	out = append(out, c.weakened()...)
 	out = append(out, c.skipped()...)
+	out = append(out, c.split()...)
 	for _, f := range c.gone {
 		if !c.blobs[f.BeforeID] {
 			out = append(out, goneSign(f))
@@ -113,6 +131,20 @@ func (c *Comparison) Signs() []Sign {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Detail, b.Detail))
 	})
 	return slices.Compact(out)
+}
+
+// split lists folders that became modules of their own: the tests that were there before are no longer part of ./...
+func (c *Comparison) split() []Sign {
+	var out []Sign
+	for _, folder := range c.modules {
+		for _, p := range c.paths {
+			if strings.HasPrefix(p, folder) && strings.HasSuffix(p, "_test.go") && !c.added[p] {
+				out = append(out, Sign{Path: folder + "go.mod", Detail: "a module of its own takes the tests below " + cut(folder) + " out of the run", Next: "take it out"})
+				break
+			}
+		}
+	}
+	return out
 }
 
 const putBack = "put it back and change the code instead"
@@ -159,7 +191,7 @@ func (c *Comparison) weakened() []Sign {
 }
 
 func compareTest(before, after test) []Sign {
-	if before.body == after.body {
+	if before.body == after.body && before.hidden == after.hidden {
 		return nil
 	}
 	sign := func(weak bool, format string, args ...any) []Sign {
@@ -173,6 +205,12 @@ func compareTest(before, after test) []Sign {
 	}
 	if after.rows < before.rows {
 		out = append(out, sign(false, "%d of %d table cases are gone", before.rows-after.rows, before.rows)...)
+	}
+	if after.cells < before.cells && after.rows <= before.rows {
+		out = append(out, sign(false, "values of a table are gone")...)
+	}
+	if after.hidden && !before.hidden {
+		out = append(out, sign(false, "it stands where the runner does not collect it")...)
 	}
 	if after.swallows > before.swallows {
 		out = append(out, sign(false, "a failure is caught and ignored")...)

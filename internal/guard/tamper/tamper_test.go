@@ -173,6 +173,9 @@ func TestWhatMayBeHonestIsShownAndNotHeldAgainstTheChange(t *testing.T) {
 		{"a snapshot", "a/__snapshots__/x.snap", "a", "b", "made anew"},
 		{"a skip in a new test", "p_test.go", "package p\n", "package p\n\nfunc TestA(t *testing.T) {\n\tt.Skip(\"needs docker\")\n}\n", "is skipped"},
 		{"the test command", "Makefile", "test:\n\tgo test ./...\n", "test:\n\tgo test -race ./...\n", "the test command was changed"},
+		{"where pytest looks", "pyproject.toml", "[tool.pytest.ini_options]\n", "[tool.pytest.ini_options]\ntestpaths = [\"docs\"]\n", "looks for other tests"},
+		{"what jest puts in a module's place", "jest.config.js", "module.exports = {}\n", "module.exports = {\n  moduleNameMapper: { './add': '<rootDir>/stub.js' },\n}\n", "another module"},
+		{"a hook that only sets up", "conftest.py", "", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'slow')\n", "a hook runs"},
 		{"test data", "testdata/in.json", "{}", "", "a file beside tests is gone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,106 @@
+package tamper
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// pythonBlock is a line that opens a block, with its indentation.
+var pythonBlock = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([ \t]*)(async[ \t]+def|def|class|if|elif|else|while|for|with|try|except|finally)\b[ \t]*(\w*)[ \t]*(\([^)\n]*\)?)?`)
+})
+
+// pythonHides tells whether a definition stands where pytest and unittest do not collect it: in a function, behind a
+// condition, in a class that is not taken for a test.
+func pythonHides(bare string, def int) bool {
+	start := strings.LastIndexByte(bare[:def], '\n') + 1
+	lines := strings.Split(bare[:start], "\n")
+	indent := width(bare[start:def])
+	for i := len(lines) - 1; i >= 0 && indent > 0; i-- {
+		line := lines[i]
+		if strings.TrimSpace(line) == "" || width(line) >= indent {
+			continue
+		}
+		m := pythonBlock().FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		indent = width(line)
+		switch {
+		case m[2] != "class":
+			return true
+		case len(strings.Trim(m[4], "() \t")) > 0:
+			// A base class decides, and it may be one of unittest's.
+		case !strings.HasPrefix(m[3], "Test") || constructs(bare, indent, i):
+			return true
+		}
+	}
+	return false
+}
+
+// constructs tells whether the class that begins in line first has a constructor, for which pytest leaves it out.
+func constructs(bare string, indent, first int) bool {
+	lines := strings.Split(bare, "\n")
+	for _, line := range lines[first+1:] {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if width(line) <= indent {
+			return false
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), "def __init__") {
+			return true
+		}
+	}
+	return false
+}
+
+// width is a line's indentation; a tab counts for eight.
+func width(line string) int {
+	n := 0
+	for _, c := range line {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 8
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// tableLine is a line on which the values of a table usually stand.
+var tableLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bparametrize\b|\.each\b|@(?:\w+\.)*(?:ValueSource|CsvSource|EnumSource|InlineData)\b|#\[(?:test_case|case)\b|\b(?:cases|tests|tt|tcs?|table|params|parameters|examples|inputs|samples|scenarios|vectors)\b[^\n]*(?:=|:)|\b(?:for|range)\b[^\n]*[\[{(]`)
+})
+
+// cells counts the values inside the brackets of such lines. They are told from arguments by the line's words only, so
+// one less counts and one more does not.
+func cells(bare string) int {
+	n := 0
+	for _, line := range strings.Split(bare, "\n") {
+		if !tableLine().MatchString(line) {
+			continue
+		}
+		depth := 0
+		for i, c := range line {
+			switch c {
+			case '[', '{', '(':
+				depth++
+				if rest := strings.TrimLeft(line[i+1:], " \t"); depth > 0 && rest != "" && !strings.ContainsAny(rest[:1], "]})") {
+					n++
+				}
+			case ']', '}', ')':
+				depth--
+			case ',':
+				if depth > 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
