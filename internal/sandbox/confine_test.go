@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,16 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
+
+// refusedByContainer says that a container's own profile refuses an attempt, so that its control cannot come through
+// there: the same row has its control where the tests run outside. e2e/container sets the variable.
+func refusedByContainer(attempt string) bool {
+	return os.Getenv("PROCTOR_TEST_CONTAINER") != "" && slices.Contains([]string{
+		"handle page faults", "make an io_uring", "make a namespace", "make a user namespace", "mount", "use the kernel's keys",
+		"read the memory of a foreign process of the same user", "trace a foreign process of the same user",
+		"read the environment of a foreign process of the same user", "read the harness's memory map", "read the harness's environment",
+	}, attempt)
+}
 
 // TestConfinementTable is INV-38: each attempt fails inside, with namespaces and without, and comes
 // through with confinement off as the positive control.
@@ -117,7 +128,7 @@ func TestConfinementTable(t *testing.T) {
 			}
 			off := newLab(t, sandbox.Config{})
 			write(t, off.root+"/open", "x")
-			if came, out := off.attack(t, sandbox.Off, nil, c.args(t, off)...); !came {
+			if came, out := off.attack(t, sandbox.Off, nil, c.args(t, off)...); !came && !refusedByContainer(c.name) {
 				t.Errorf("positive control: it does not work with confinement off either: %s", out)
 			}
 		})
