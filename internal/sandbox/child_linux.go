@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"encoding/json"
+	"math"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +31,9 @@ const (
 )
 
 func supervise() int {
-	unix.CloseOnExec(controlFD)
+	if err := keepFiles(); err != nil {
+		return childUsage
+	}
 	if _, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		return childUsage // somebody gave a program this name by hand
 	}
@@ -65,6 +69,29 @@ func supervise() int {
 	}
 	t := &tree{spec: s, out: out}
 	return t.mind(in)
+}
+
+// keepFiles keeps every open file but the three streams from the program. The harness may itself have been started with
+// more (a job server's pipe, a lock, a file that a step of the job opened), they came down to us, and Landlock
+// says nothing of a file that is open.
+func keepFiles() error {
+	err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	// Linux before 5.11, and container profiles that do not know the call.
+	dir, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd >= controlFD {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // settle furnishes the namespaces and sends the harness its doors.
