@@ -79,6 +79,7 @@ func attempts() map[string]func([]string) error {
 		"serve":    func([]string) error { return serve() },
 		"serveudp": func([]string) error { return serveUDP() },
 		"search":   search,
+		"hunt":     hunt,
 		"hang":     func([]string) error { time.Sleep(time.Hour); return nil },
 	}
 }

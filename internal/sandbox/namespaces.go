@@ -87,7 +87,7 @@ func namespaceLines(s spec) []Enforced {
 	fallback := map[string]string{
 		lineNetwork:   "TCP is held by port numbers, and to this machine's loopback where the line network-tcp says so; a gate cannot connect to a server that it starts itself",
 		lineTemp:      "/tmp and /dev/shm may not be written at all, so programs that insist on them fail",
-		lineProcesses: "other processes are visible in /proc, though closed",
+		lineProcesses: "other processes are visible in /proc with their command lines, though closed otherwise",
 		lineIPC:       "System V and POSIX message objects are refused, so programs that need them fail",
 	}
 	for i := range lines {
