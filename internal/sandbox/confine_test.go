@@ -93,10 +93,10 @@ func TestConfinementTable(t *testing.T) {
 		{"read the memory of a foreign process of the same user", withVictim("vmread")},
 		{"signal a foreign process of the same user", withVictim("signal")},
 		{"be traced", fixed("traceme")},
-		{"connect to a container engine's socket", func(t *testing.T, l lab) []string {
+		{"reach docker.sock", func(t *testing.T, l lab) []string {
 			return []string{"dial", "unix", listenUnix(t, l.harness+"/docker.sock", 0o660)}
 		}},
-		{"connect to a container engine's socket that is open to all", func(t *testing.T, l lab) []string {
+		{"reach docker.sock open to all", func(t *testing.T, l lab) []string {
 			return []string{"dial", "unix", listenUnix(t, l.harness+"/open.sock", 0o666)}
 		}},
 		{"mount", func(t *testing.T, l lab) []string {
@@ -200,13 +200,17 @@ func TestAForeignSystemCallTableIsRefused(t *testing.T) {
 	if err := foreignTable(program); err != nil {
 		t.Fatal(err)
 	}
-	if r, out := l.run(t, l.command(program)); r.ExitCode != 1 {
-		t.Errorf("INV-38: a UDP socket through int 0x80 gave exit %d %s %s, want 1", r.ExitCode, r.Signal, out)
-	}
 	c := l.command(program)
 	c.Policy.Mode = sandbox.Off
-	if r, out := l.run(t, c); r.ExitCode != 0 {
+	want := 1
+	switch r, out := l.run(t, c); {
+	case r.Signal == "segmentation fault":
+		want = -1 // this kernel was booted or built without the table, for everybody
+	case r.ExitCode != 0:
 		t.Errorf("positive control: with confinement off exit %d %s %s, want 0", r.ExitCode, r.Signal, out)
+	}
+	if r, out := l.run(t, l.command(program)); r.ExitCode != want {
+		t.Errorf("INV-38: a UDP socket through int 0x80 gave exit %d %s %s, want %d", r.ExitCode, r.Signal, out, want)
 	}
 }
 

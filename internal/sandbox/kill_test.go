@@ -170,7 +170,7 @@ func TestAPoliteProgramMayCleanUp(t *testing.T) {
 }
 
 func ignoreTimes() cmp.Option {
-	return cmpopts.IgnoreFields(sandbox.Result{}, "Duration", "Enforced")
+	return cmpopts.IgnoreFields(sandbox.Result{}, "Duration", "Enforced", "Limits")
 }
 
 // TestStandInsOfAgents runs the processes that hang, detach or hold pipes from the corpus.

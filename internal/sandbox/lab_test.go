@@ -30,7 +30,11 @@ type lab struct {
 
 func newLab(t testing.TB, c sandbox.Config) lab {
 	t.Helper()
-	root := t.TempDir()
+	root, err := os.MkdirTemp("", "lab-") // short, because names of sockets are
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	l := lab{root: root, work: root + "/work", home: root + "/home", tmp: root + "/tmp", harness: root + "/harness"}
 	for _, d := range []string{l.work, l.home, l.tmp, l.harness} {
 		if err := os.Mkdir(d, 0o755); err != nil {
@@ -40,14 +44,13 @@ func newLab(t testing.TB, c sandbox.Config) lab {
 	if err := os.Chmod(l.harness, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// t.TempDir makes private directories; the harness's own would be passable too.
+	// It is a private directory; the harness's own would be passable too.
 	for d := root; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(t, l.harness+"/secret", "harness secret\n")
-	var err error
 	if l.box, err = sandbox.New(c); err != nil {
 		t.Fatal(err)
 	}
