@@ -108,6 +108,7 @@ func held(env Env, values ...string) []string {
 	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"} {
 		values = append(values, env.Getenv(n))
 	}
+	values = append(values, traceSecrets(env)...)
 	var out []string
 	for _, v := range values {
 		if v != "" {

@@ -307,5 +307,6 @@ func (s *session) Restore(ctx context.Context, to loop.Commit) error {
 // called is told every model call as it is settled.
 func (s *session) called(c meter.Call) {
 	s.emit(evidence.ModelCall, c.Tick, slog.String(evidence.KeyPurpose, c.Purpose), slog.String(evidence.KeyModel, c.Model), slog.Int(evidence.KeyStatus, c.Status),
-		slog.Int64(evidence.KeyInput, c.Input), slog.Int64(evidence.KeyOutput, c.Output), evidence.Cost(evidence.KeyCost, c.CostUSD), slog.Int64(evidence.KeyMillis, c.Millis))
+		slog.Int64(evidence.KeyInput, c.Input), slog.Int64(evidence.KeyOutput, c.Output),
+		slog.Int64(evidence.KeyCacheRead, c.CacheRead), slog.Int64(evidence.KeyCacheWrite, c.CacheWrite), evidence.Cost(evidence.KeyCost, c.CostUSD), slog.Int64(evidence.KeyMillis, c.Millis))
 }

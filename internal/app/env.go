@@ -73,7 +73,7 @@ func secretNames(environ []string) []string {
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
 		upper := strings.ToUpper(name)
-		for _, word := range []string{"TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "_URL"} {
+		for _, word := range []string{"TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "_URL", "HEADERS"} {
 			if strings.Contains(upper, word) {
 				names = append(names, name)
 				break

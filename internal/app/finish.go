@@ -37,6 +37,9 @@ func (s *session) finish(ctx context.Context, err error) {
 	if err := s.events.Close(); err != nil {
 		s.say("the event log is not whole: " + err.Error())
 	}
+	if err := s.trace.Close(last, s.env.Now()); err != nil {
+		s.say("the trace is not whole: " + err.Error())
+	}
 	s.release(last)
 }
 

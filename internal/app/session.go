@@ -25,6 +25,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/publish"
 	"github.com/proctor-ci/proctor/internal/sandbox"
+	"github.com/proctor-ci/proctor/internal/telemetry"
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
@@ -70,6 +71,7 @@ type session struct {
 	meter      purse
 	guard      *guard.Guard
 	judge      *judge.Judge
+	trace      *telemetry.Tracer // nil: nobody wants one
 
 	heldFiles  map[string]git.Entry // held-out files that are not the repository's own, by where they are laid
 	gateCommit git.ID               // what the gates' directory shows
@@ -135,6 +137,7 @@ func (s *session) begin() {
 		Run: s.id, RunURL: s.req.runURL, Started: now, DryRun: s.req.dryRun,
 	}
 	s.status = &statusKeeper{}
+	s.openTrace()
 	events, err := evidence.CreateEvents(s.req.reports, s.env.Now, s.red, s.heard)
 	if err != nil {
 		// A run without an event log still ends with a record or says why not.
@@ -147,6 +150,7 @@ func (s *session) begin() {
 // heard is told every event: the account, the status comment.
 func (s *session) heard(e evidence.Event) {
 	s.status.hear(e)
+	s.trace.Apply(e)
 	if s.req.watch != nil {
 		s.req.watch(e)
 	}

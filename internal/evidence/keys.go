@@ -62,12 +62,18 @@ const (
 	maxEventText = 500 // bytes of one text value
 )
 
+// Tokens of a model call beside KeyInput and KeyOutput: what came from the provider's cache, and what was written to it.
+const (
+	KeyCacheRead  = "cache_read_tokens"
+	KeyCacheWrite = "cache_write_tokens"
+)
+
 func knownKey(k string) bool {
 	switch k {
 	case KeyRun, KeyRunURL, KeyRepo, KeyIssue, KeyActor, KeyAgent, KeyModel, KeyMaxTicks, KeyMaxCost, KeyBase,
 		KeyEvent, KeyTool, KeyOutcome, KeyExit, KeyMillis, KeyTurns, KeyCommit, KeyTree, KeyFiles, KeyAdded,
 		KeyRemoved, KeyLevel, KeyRule, KeyPath, KeyFindings, KeyClass, KeyGate, KeyWhere, KeyStatus, KeyApproved,
-		KeyCached, KeyPurpose, KeyInput, KeyOutput, KeyCost, KeyRef, KeyVerdict, KeyTerminal, KeyExitCode,
+		KeyCached, KeyPurpose, KeyInput, KeyOutput, KeyCacheRead, KeyCacheWrite, KeyCost, KeyRef, KeyVerdict, KeyTerminal, KeyExitCode,
 		KeyReason, KeyNext, KeyBranch, KeyNumber, KeyURL, KeyDraft, KeyUpdated, KeyNote, KeyBy, KeyHost, KeyPort, KeySent, KeyReceived:
 		return true
 	}
@@ -92,7 +98,7 @@ const (
 	PlanProgress Kind = "plan.item"     // number, status: "approved" or "rejected" with findings and model; "done"
 	ProofStarted Kind = "proof.started" // commit
 	ProofEnded   Kind = "proof.ended"   // commit, status
-	ModelCall    Kind = "model.call"    // purpose, model, status, input_tokens, output_tokens, cost_usd, ms
+	ModelCall    Kind = "model.call"    // purpose, model, status, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, ms
 	EgressEvent  Kind = "egress"        // by, host, port, verdict, reason, sent_bytes, received_bytes, ms
 	Checkpoint   Kind = "checkpoint"    // ref, commit
 	TickEnded    Kind = "tick.ended"    // verdict, cost_usd, ms
