@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +132,7 @@ func TestTheToolLoopIsCutOffByTheBudgetInMidRun(t *testing.T) {
 	t.Parallel()
 	turn := agenttest.Turn{Tools: []agenttest.Tool{ownShell("echo turn >> turns.txt")}, Usage: &agenttest.Usage{Input: 1000, Output: 10_000}}
 	r := newAPIRun(t, func(agenttest.Request) agenttest.Turn { return turn }, money.Dollar)
+	r.task.Args = []string{"--max-output=10000"} // what is reserved before each call
 	if err := r.box.Own(r.task.Dir, r.task.Home, r.task.Tmp); err != nil {
 		t.Fatal(err)
 	}
@@ -188,16 +191,16 @@ func TestFailedCallsOfTheToolLoopHaveTheirOutcome(t *testing.T) {
 // A short throttle and a stream that breaks off are waited out within the process.
 func TestTheToolLoopOutlastsShortTroubleByItself(t *testing.T) {
 	t.Parallel()
-	n := 0
+	var n atomic.Int32
 	r := newAPIRun(t, func(agenttest.Request) agenttest.Turn {
-		switch n++; n {
+		switch n.Add(1) {
 		case 1:
 			return agenttest.Turn{Fault: agenttest.Fault{Status: 529}}
 		case 2:
 			return agenttest.Turn{Text: "half", Fault: agenttest.Fault{CutAfter: 3}}
 		}
 		return agenttest.Turn{Text: "All is done."}
-	}, money.Dollar)
+	}, 5*money.Dollar)
 	o, events := r.run(t)
 	again := 0
 	for _, e := range events {
@@ -225,8 +228,11 @@ func TestTheOpenAIAgentSpeaksBothItsAPIs(t *testing.T) {
 	} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
+			var mu sync.Mutex
 			var paths []string
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
 				paths = append(paths, r.URL.Path)
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = fmt.Fprintf(w, "data: %s\n\n", answers[len(paths)-1])
@@ -243,6 +249,8 @@ func TestTheOpenAIAgentSpeaksBothItsAPIs(t *testing.T) {
 			if o.Kind != OK || o.Final != "Done." || l.read(t, "a.txt") != "hi" || o.Usage.OutputTokens != 7 {
 				t.Errorf("%+v", o)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			want := map[string]string{"responses": "/v1/responses", "chat": "/v1/chat/completions"}[api]
 			if len(paths) != 2 || paths[0] != want {
 				t.Errorf("asked at %v", paths)
