@@ -30,7 +30,7 @@ func trees() map[string]string {
 		"a child in a session of its own":  "setsid sh -c 'echo $$ > pids; exec sleep 300' & while [ ! -s pids ]; do :; done; " + ready,
 		"a double fork":                    "(setsid sh -c 'sh -c \"echo \\$\\$ > pids; exec sleep 300\" &' &) ; while [ ! -s pids ]; do :; done; " + ready,
 		"a daemon that ignores everything": "(setsid sh -c 'trap \"\" TERM HUP INT QUIT USR1; echo $$ > pids; exec >/dev/null 2>&1 </dev/null; while :; do sleep 1; done' &) ; while [ ! -s pids ]; do :; done; " + ready,
-		"many children":                    "for i in $(seq 50); do sleep 300 & echo $! >> pids; done; " + ready,
+		"many children":                    "for i in $(seq 20); do sleep 300 & echo $! >> pids; done; " + ready,
 		"a stopped child":                  "sleep 300 & echo $! > pids; kill -STOP $!; " + ready,
 	}
 }
@@ -53,7 +53,7 @@ func TestNoDescendantSurvivesATimeout(t *testing.T) {
 				l := newLab(t, sandbox.Config{Pretend: kind.pretend})
 				c := l.command("sh", "-c", line+"sleep 300")
 				c.Policy.Mode = kind.mode
-				c.Timeout, c.Grace = 700*time.Millisecond, 100*time.Millisecond
+				c.Timeout, c.Grace = 3*time.Second, 100*time.Millisecond // a busy machine needs some for twenty children
 				r, out := l.run(t, c)
 				if !r.TimedOut || out != "ready\n" {
 					t.Errorf("timed out %v, output %q", r.TimedOut, out)
