@@ -37,7 +37,7 @@ type Task struct {
 	Model   string // empty: the agent's own default
 	Args    []string
 	Timeout time.Duration
-	Grace   time.Duration // between SIGTERM and SIGKILL; 0 means 5 s
+	Grace   time.Duration // between SIGTERM and SIGKILL; 0 means 2 s
 	Gateway Gateway
 }
 

@@ -20,7 +20,7 @@ const (
 	DefaultOpenFiles = 4096
 	DefaultDiskBytes = int64(8) << 30
 	DefaultOutput    = int64(256) << 20
-	DefaultGrace     = 5 * time.Second
+	DefaultGrace     = 2 * time.Second // a cancelled run has seven for all: to end its child, save, report
 )
 
 // Identity is a user and group id.

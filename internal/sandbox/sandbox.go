@@ -52,7 +52,7 @@ type Command struct {
 	Stdout  io.Writer // each is written by one goroutine, by the same one when both are equal; nil: dropped
 	Stderr  io.Writer
 	Timeout time.Duration // 0: none but the context
-	Grace   time.Duration // from SIGTERM to SIGKILL; 0 means 5 s
+	Grace   time.Duration // from SIGTERM to SIGKILL; 0 means 2 s
 	Policy  Policy
 }
 
