@@ -1,10 +1,11 @@
 package agent
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Retry is what may be tried after an outcome. Whether it is, the loop decides.
@@ -90,7 +91,7 @@ func byWords(text string) verdict {
 
 // statusInText finds a status where the CLIs print one: "API Error: 400", "unexpected status 401",
 // "last status: 429", "Request rejected (429)".
-var statusInText = regexp.MustCompile(`(?i)(?:API error:?|status:?|rejected)\s+\(?([45]\d\d)\b`)
+var statusInText = pattern.Of(`(?i)(?:API error:?|status:?|rejected)\s+\(?([45]\d\d)\b`)
 
 var words = []struct {
 	text string
@@ -112,8 +113,8 @@ var words = []struct {
 }
 
 var (
-	limitReached = regexp.MustCompile(`(?i)\b(usage|session|weekly|daily|monthly|5-hour|opus|sonnet) limit\b|\blimit reached\b`)
-	epochBehind  = regexp.MustCompile(`\|(\d{9,11})\b`)
+	limitReached = pattern.Of(`(?i)\b(usage|session|weekly|daily|monthly|5-hour|opus|sonnet) limit\b|\blimit reached\b`)
+	epochBehind  = pattern.Of(`\|(\d{9,11})\b`)
 )
 
 // quotaWords finds the texts of a used-up allowance. A reset is taken from an exact instant only; a

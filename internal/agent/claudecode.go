@@ -9,11 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/pattern"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
@@ -169,4 +169,4 @@ func (c *claudeCode) Version(ctx context.Context, t Task) (string, error) {
 	return v, nil
 }
 
-var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+`)
+var versionNumber = pattern.Of(`\d+\.\d+\.\d+`)

@@ -3,12 +3,13 @@ package config
 import (
 	"net/netip"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // checkGlob accepts a pattern that package policy can match against a path of the tree. What would
@@ -46,7 +47,7 @@ func checkPath(s string) error {
 	return nil
 }
 
-var hostPattern = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
+var hostPattern = pattern.Of(`^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
 // checkHostPort accepts host:port, where the host may begin with "*." for its subdomains. Addresses
 // that lie inside the runner or its cloud are never egress.
@@ -140,7 +141,7 @@ func checkLabel(s string) error {
 	return nil
 }
 
-var commandWord = regexp.MustCompile(`^/[a-z][a-z0-9-]*$`)
+var commandWord = pattern.Of(`^/[a-z][a-z0-9-]*$`)
 
 func checkCommandPrefix(s string) error {
 	if !commandWord.MatchString(s) {
@@ -150,9 +151,9 @@ func checkCommandPrefix(s string) error {
 }
 
 var (
-	plainName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	modelName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$`)
-	personName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+	plainName  = pattern.Of(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	modelName  = pattern.Of(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$`)
+	personName = pattern.Of(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 )
 
 func checkName(s string) error {

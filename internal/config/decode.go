@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // located is a fault with the node it lies in.
@@ -148,7 +148,7 @@ func readBool(node ast.Node, into *bool) *fault {
 	return nil
 }
 
-var wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+var wholeNumber = pattern.Of(`^-?(0|[1-9][0-9]*)$`)
 
 func readInt(k key, node ast.Node) (int64, *fault) {
 	raw, ok := number(node)
@@ -171,7 +171,7 @@ func readInt(k key, node ast.Node) (int64, *fault) {
 	return n, nil
 }
 
-var sizePattern = regexp.MustCompile(`^([1-9][0-9]{0,9}) ?(B|KB|MB|GB|KiB|MiB|GiB)$`)
+var sizePattern = pattern.Of(`^([1-9][0-9]{0,9}) ?(B|KB|MB|GB|KiB|MiB|GiB)$`)
 
 // readSize takes bytes as a number, or a text with a unit; "MB" is 10^6, "MiB" is 2^20.
 func readSize(k key, node ast.Node, into *int64) *fault {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Probe is a gate that is a check of ours instead of a command of the repository's. Which of the fields
@@ -124,7 +125,7 @@ func findKind(name string) (probeKind, bool) {
 	return kinds[i], true
 }
 
-var probeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+var probeName = pattern.Of(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
 func gateWords() []string { return []string{"iteration", "regression", "acceptance"} }
 
@@ -257,7 +258,7 @@ func checkProbeName(s string) error {
 	return nil
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = pattern.Of(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func checkVariable(s string) error {
 	if !variable.MatchString(s) {

@@ -2,12 +2,12 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // render writes a value as the YAML that would load as it.
@@ -62,9 +62,9 @@ func yamlList[T any](list []T, one func(T) string) string {
 }
 
 // bareText is what needs no quotes in flow style, in any reader of YAML.
-var bareText = regexp.MustCompile(`^[A-Za-z/.][A-Za-z0-9 _./-]*$`)
+var bareText = pattern.Of(`^[A-Za-z/.][A-Za-z0-9 _./-]*$`)
 
-var reserved = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|\.nan|\.inf)$|^[.0-9]+$| $`)
+var reserved = pattern.Of(`(?i)^(true|false|yes|no|on|off|y|n|null|\.nan|\.inf)$|^[.0-9]+$| $`)
 
 func yamlText(s string) string {
 	if bareText.MatchString(s) && !reserved.MatchString(s) {

@@ -2,12 +2,13 @@ package detect
 
 import (
 	"path"
-	"regexp"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // dependencyFile knows manifests and lock files of the stacks that Detect knows: what a setup command
 // installs from.
-var dependencyFile = regexp.MustCompile(`(?i)^(?:` +
+var dependencyFile = pattern.Of(`(?i)^(?:` +
 	`go\.(?:mod|sum|work|work\.sum)|package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|\.yarnrc\.yml|\.npmrc|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|deno\.(?:jsonc?|lock)|` +
 	`pyproject\.toml|setup\.(?:py|cfg)|poetry\.lock|pipfile(?:\.lock)?|pdm\.lock|uv\.lock|(?:.*[-_.])?requirements(?:[-_.].*)?\.(?:txt|in)|constraints.*\.txt|environment\.ya?ml|` +
 	`cargo\.(?:toml|lock)|pom\.xml|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|gradle\.(?:lockfile|properties)|libs\.versions\.toml|` +

@@ -2,7 +2,8 @@ package detect
 
 import (
 	"encoding/json"
-	"regexp"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 func maven(t *tree, dir string) (stack, bool) {
@@ -16,7 +17,7 @@ func maven(t *tree, dir string) (stack, bool) {
 		line, c = "./mvnw -B test", Sure
 	}
 	s.test = command{line: line, evidence: t.has(dir, "pom.xml", "mvnw"), confidence: c}
-	if t.says(file, regexp.MustCompile(`<modules>`)) {
+	if t.says(file, pattern.Of(`<modules>`)) {
 		s.more = []Fact{{About: Monorepo, Value: "maven modules", Stack: "maven", Dir: dir, Evidence: []string{file}, Confidence: Sure}}
 	}
 	return s, true
@@ -35,7 +36,7 @@ func gradle(t *tree, dir string) (stack, bool) {
 	}
 	s.test = command{line: line, evidence: markers, confidence: c}
 	for _, f := range t.has(dir, "settings.gradle", "settings.gradle.kts") {
-		if t.says(f, regexp.MustCompile(`(?m)^\s*include\b`)) {
+		if t.says(f, pattern.Of(`(?m)^\s*include\b`)) {
 			s.more = []Fact{{About: Monorepo, Value: "gradle projects", Stack: "gradle", Dir: dir, Evidence: []string{f}, Confidence: Sure}}
 		}
 	}
@@ -43,14 +44,14 @@ func gradle(t *tree, dir string) (stack, bool) {
 }
 
 func dotnet(t *tree, dir string) (stack, bool) {
-	files := t.match(dir, regexp.MustCompile(`^[^/]+\.(slnx?|csproj|fsproj|vbproj)$`))
+	files := t.match(dir, pattern.Of(`^[^/]+\.(slnx?|csproj|fsproj|vbproj)$`))
 	if len(files) == 0 {
 		return stack{}, false
 	}
 	s := stack{name: "dotnet", evidence: files}
 	s.setup = []command{{line: "dotnet restore", evidence: files, confidence: Likely}}
 	s.test = command{line: "dotnet test", evidence: files, confidence: Guess}
-	for _, f := range t.match(dir, regexp.MustCompile(`(?i)test[^/]*\.(cs|fs|vb)proj$`)) {
+	for _, f := range t.match(dir, pattern.Of(`(?i)test[^/]*\.(cs|fs|vb)proj$`)) {
 		s.test = command{line: "dotnet test", evidence: []string{files[0], f}, confidence: Sure}
 	}
 	return s, true
@@ -63,14 +64,14 @@ func ruby(t *tree, dir string) (stack, bool) {
 	}
 	s := stack{name: "ruby", evidence: t.has(dir, "Gemfile", "Gemfile.lock")}
 	s.setup = []command{{line: "bundle install", evidence: s.evidence, confidence: Sure}}
-	specs := t.match(dir, regexp.MustCompile(`^spec/.*_spec\.rb$`))
+	specs := t.match(dir, pattern.Of(`^spec/.*_spec\.rb$`))
 	rakefile := t.first(dir, "Rakefile")
 	switch {
 	case t.first(dir, ".rspec") != "" || len(specs) > 0:
 		s.test = command{line: "bundle exec rspec", evidence: append(t.has(dir, ".rspec"), specs...), confidence: Sure}
-	case t.first(dir, "bin/rails") != "" && len(t.match(dir, regexp.MustCompile(`^test/.*_test\.rb$`))) > 0:
+	case t.first(dir, "bin/rails") != "" && len(t.match(dir, pattern.Of(`^test/.*_test\.rb$`))) > 0:
 		s.test = command{line: "bin/rails test", evidence: t.has(dir, "bin/rails"), confidence: Sure}
-	case rakefile != "" && t.says(rakefile, regexp.MustCompile(`TestTask|task\s+:?["']?test\b`)):
+	case rakefile != "" && t.says(rakefile, pattern.Of(`TestTask|task\s+:?["']?test\b`)):
 		s.test = command{line: "bundle exec rake test", evidence: []string{rakefile}, confidence: Sure}
 	}
 	return s, true
@@ -109,7 +110,7 @@ func elixir(t *tree, dir string) (stack, bool) {
 	if ok && len(t.has(dir, "test/test_helper.exs")) > 0 {
 		s.test.confidence, s.test.evidence = Sure, t.has(dir, "mix.exs", "test/test_helper.exs")
 	}
-	if ok && t.says(s.evidence[0], regexp.MustCompile(`apps_path:`)) {
+	if ok && t.says(s.evidence[0], pattern.Of(`apps_path:`)) {
 		s.more = []Fact{{About: Monorepo, Value: "umbrella project", Stack: "elixir", Dir: dir, Evidence: s.evidence, Confidence: Sure}}
 		s.test.confidence = Sure
 	}
@@ -122,11 +123,11 @@ func dart(t *tree, dir string) (stack, bool) {
 		return stack{}, false
 	}
 	tool, name := "dart", "dart"
-	if t.says(file, regexp.MustCompile(`(?m)^\s+sdk:\s*flutter`)) {
+	if t.says(file, pattern.Of(`(?m)^\s+sdk:\s*flutter`)) {
 		tool, name = "flutter", "flutter"
 	}
 	s, ok := simple(t, dir, name, "pubspec.yaml", tool+" pub get", tool+" test")
-	if tests := t.match(dir, regexp.MustCompile(`^test/.*_test\.dart$`)); len(tests) > 0 {
+	if tests := t.match(dir, pattern.Of(`^test/.*_test\.dart$`)); len(tests) > 0 {
 		s.test.confidence, s.test.evidence = Sure, append(s.test.evidence, tests...)
 	}
 	return s, ok
@@ -136,7 +137,7 @@ func haskell(t *tree, dir string) (stack, bool) {
 	if f := t.first(dir, "stack.yaml"); f != "" {
 		return simple(t, dir, "haskell", "stack.yaml", "stack build --only-dependencies --test", "stack test")
 	}
-	files := append(t.has(dir, "cabal.project"), t.match(dir, regexp.MustCompile(`^[^/]+\.cabal$`))...)
+	files := append(t.has(dir, "cabal.project"), t.match(dir, pattern.Of(`^[^/]+\.cabal$`))...)
 	if len(files) == 0 {
 		return stack{}, false
 	}

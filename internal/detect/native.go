@@ -2,14 +2,15 @@ package detect
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 var (
-	goTests = regexp.MustCompile(`_test\.go$`)
-	goUse   = regexp.MustCompile(`(?m)^\s*(?:use\s+)?(\./[A-Za-z0-9_./-]*|\.)\s*$`)
+	goTests = pattern.Of(`_test\.go$`)
+	goUse   = pattern.Of(`(?m)^\s*(?:use\s+)?(\./[A-Za-z0-9_./-]*|\.)\s*$`)
 )
 
 func golang(t *tree, dir string) (stack, bool) {
@@ -46,7 +47,7 @@ func rust(t *tree, dir string) (stack, bool) {
 	}
 	s := stack{name: "rust", evidence: []string{file}}
 	line := "cargo test"
-	if t.says(file, regexp.MustCompile(`(?m)^\[workspace\]`)) {
+	if t.says(file, pattern.Of(`(?m)^\[workspace\]`)) {
 		line += " --workspace"
 		s.more = []Fact{{About: Monorepo, Value: "cargo workspace", Stack: "rust", Dir: dir, Evidence: []string{file}, Confidence: Sure}}
 	}
@@ -63,7 +64,7 @@ func swift(t *tree, dir string) (stack, bool) {
 
 func zig(t *tree, dir string) (stack, bool) {
 	s, ok := simple(t, dir, "zig", "build.zig", "", "zig build test")
-	if ok && !t.says(s.evidence[0], regexp.MustCompile(`\.step\("test"`)) {
+	if ok && !t.says(s.evidence[0], pattern.Of(`\.step\("test"`)) {
 		s.test = command{}
 	}
 	return s, ok
@@ -89,8 +90,8 @@ func cmake(t *tree, dir string) (stack, bool) {
 	}
 	s := stack{name: "cmake", evidence: []string{file}}
 	s.setup = []command{{line: "cmake -S . -B build", evidence: []string{file}, confidence: Likely}}
-	for _, f := range append([]string{file}, t.match(dir, regexp.MustCompile(`^tests?/CMakeLists\.txt$`))...) {
-		if t.says(f, regexp.MustCompile(`(?im)^\s*(enable_testing|add_test|include\s*\(\s*CTest|gtest_discover_tests|catch_discover_tests)\b`)) {
+	for _, f := range append([]string{file}, t.match(dir, pattern.Of(`^tests?/CMakeLists\.txt$`))...) {
+		if t.says(f, pattern.Of(`(?im)^\s*(enable_testing|add_test|include\s*\(\s*CTest|gtest_discover_tests|catch_discover_tests)\b`)) {
 			s.test = command{line: "cmake --build build && ctest --test-dir build --output-on-failure", evidence: []string{f}, confidence: Sure}
 			break
 		}
@@ -112,13 +113,13 @@ func bazel(t *tree, dir string) (stack, bool) {
 }
 
 func terraform(t *tree, dir string) (stack, bool) {
-	files := t.match(dir, regexp.MustCompile(`^[^/]+\.tf$`))
+	files := t.match(dir, pattern.Of(`^[^/]+\.tf$`))
 	if len(files) == 0 {
 		return stack{}, false
 	}
 	s := stack{name: "terraform", evidence: files}
 	s.setup = []command{{line: "terraform init -backend=false -input=false", evidence: files, confidence: Likely}}
-	if tests := t.match(dir, regexp.MustCompile(`^(tests/)?[^/]+\.tftest\.(hcl|json)$`)); len(tests) > 0 {
+	if tests := t.match(dir, pattern.Of(`^(tests/)?[^/]+\.tftest\.(hcl|json)$`)); len(tests) > 0 {
 		s.test = command{line: "terraform test", evidence: tests, confidence: Sure}
 	} else {
 		s.test = command{line: "terraform validate", evidence: files, confidence: Guess}
@@ -127,11 +128,11 @@ func terraform(t *tree, dir string) (stack, bool) {
 }
 
 // makeTarget finds a target with a recipe or a prerequisite: an empty one proves nothing.
-var makeTarget = regexp.MustCompile(`(?m)^(test|check|tests)\s*:(?:[^=\n]*\S.*|[ \t]*\n\t.*\S.*)$`)
+var makeTarget = pattern.Of(`(?m)^(test|check|tests)\s*:(?:[^=\n]*\S.*|[ \t]*\n\t.*\S.*)$`)
 
-var justRecipe = regexp.MustCompile(`(?m)^test(?:\s+[^:=]*)?:(?:[^=].*)?\n[ \t]+\S`)
+var justRecipe = pattern.Of(`(?m)^test(?:\s+[^:=]*)?:(?:[^=].*)?\n[ \t]+\S`)
 
-var taskRecipe = regexp.MustCompile(`(?m)^tasks:(?:\n.*)*?\n {2}test:`)
+var taskRecipe = pattern.Of(`(?m)^tasks:(?:\n.*)*?\n {2}test:`)
 
 // runner is the project's own word for all its tests.
 func (t *tree) runner() (Fact, bool) {

@@ -2,9 +2,10 @@ package detect
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // manifest is what package.json says that matters here. Unknown shapes void a field, not the file.
@@ -17,9 +18,9 @@ type manifest struct {
 }
 
 // noTest is what npm init writes: it always fails, so it is no test.
-var noTest = regexp.MustCompile(`no test specified`)
+var noTest = pattern.Of(`no test specified`)
 
-var jsTests = regexp.MustCompile(`(^|/)(__tests__/.*|[^/]+[._](test|spec))\.[cm]?[jt]sx?$`)
+var jsTests = pattern.Of(`(^|/)(__tests__/.*|[^/]+[._](test|spec))\.[cm]?[jt]sx?$`)
 
 func node(t *tree, dir string) (stack, bool) {
 	file := t.first(dir, "package.json")
@@ -147,7 +148,7 @@ func deno(t *tree, dir string) (stack, bool) {
 	}
 	s := stack{name: "deno", evidence: []string{file}}
 	s.test = command{line: "deno test", evidence: []string{file}, confidence: Likely}
-	if t.says(file, regexp.MustCompile(`"tasks"\s*:\s*\{[^}]*"test"\s*:`)) {
+	if t.says(file, pattern.Of(`"tasks"\s*:\s*\{[^}]*"test"\s*:`)) {
 		s.test = command{line: "deno task test", evidence: []string{file}, confidence: Sure}
 	}
 	return s, true

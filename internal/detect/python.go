@@ -2,14 +2,15 @@ package detect
 
 import (
 	"path"
-	"regexp"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 var (
-	pyTests    = regexp.MustCompile(`(^|/)(test_[^/]+|[^/]+_test)\.py$`)
-	saysPytest = regexp.MustCompile(`(?m)\[tool\.pytest|\[pytest\]|\[tool:pytest\]|["'\s]pytest["'\s<>=~!\[,]|^pytest`)
-	saysPoetry = regexp.MustCompile(`(?m)^\[tool\.poetry`)
-	testExtra  = regexp.MustCompile(`(?m)^(test|tests|testing|dev)\s*=\s*\[`)
+	pyTests    = pattern.Of(`(^|/)(test_[^/]+|[^/]+_test)\.py$`)
+	saysPytest = pattern.Of(`(?m)\[tool\.pytest|\[pytest\]|\[tool:pytest\]|["'\s]pytest["'\s<>=~!\[,]|^pytest`)
+	saysPoetry = pattern.Of(`(?m)^\[tool\.poetry`)
+	testExtra  = pattern.Of(`(?m)^(test|tests|testing|dev)\s*=\s*\[`)
 )
 
 func python(t *tree, dir string) (stack, bool) {
@@ -87,7 +88,7 @@ func (t *tree) pythonTest(dir, prefix string) command {
 		return command{line: prefix + "nox", evidence: []string{f}, confidence: Likely}
 	}
 	if len(tests) > 0 {
-		if t.says(tests[0], regexp.MustCompile(`(?m)^\s*(import|from) unittest`)) {
+		if t.says(tests[0], pattern.Of(`(?m)^\s*(import|from) unittest`)) {
 			return command{line: prefix + "python -m unittest discover", evidence: tests, confidence: Likely}
 		}
 		return command{line: prefix + "python -m pytest", evidence: tests, confidence: Guess}

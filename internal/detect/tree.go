@@ -4,9 +4,10 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Limits of the walk: markers lie near the root, and a monorepo must not cost seconds.
@@ -89,7 +90,7 @@ func (t *tree) first(dir string, names ...string) string {
 }
 
 // match is the first few files under dir whose path below it matches.
-func (t *tree) match(dir string, re *regexp.Regexp) []string {
+func (t *tree) match(dir string, re *pattern.Regexp) []string {
 	const enough = 2
 	var found []string
 	for _, f := range t.files {
@@ -127,7 +128,7 @@ func (t *tree) read(name string) string {
 }
 
 // says tells whether a file holds a pattern.
-func (t *tree) says(name string, re *regexp.Regexp) bool { return re.MatchString(t.read(name)) }
+func (t *tree) says(name string, re *pattern.Regexp) bool { return re.MatchString(t.read(name)) }
 
 // stacks asks every detector about one folder.
 func (t *tree) stacks(dir string) []stack {
@@ -142,7 +143,7 @@ func (t *tree) stacks(dir string) []stack {
 }
 
 // plainDir is a folder's name that needs no quoting in a line of shell.
-var plainDir = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+var plainDir = pattern.Of(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
 // nested finds projects one or two folders down. Folders inside one that is a project are its own.
 func (t *tree) nested(root []stack) []stack {

@@ -2,10 +2,10 @@ package evidence
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/inert"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // The parts that the pull request's body and the job summary share.
@@ -322,7 +322,7 @@ func (p *page) provenance(r Record) {
 }
 
 // plainRef are names that mean nothing to a shell, to Markdown or to git's options.
-var plainRef = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/#@+,()-]*$`)
+var plainRef = pattern.Of(`^[A-Za-z0-9][A-Za-z0-9._/#@+,()-]*$`)
 
 // verify says how to see for oneself.
 func (p *page) verify(r Record) {

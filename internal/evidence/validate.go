@@ -3,21 +3,21 @@ package evidence
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // ErrInvalid marks a record that contradicts itself.
 var ErrInvalid = errors.New("the run record contradicts itself")
 
 var (
-	idShape     = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	digestShape = regexp.MustCompile(`^(?:sha256:)?[0-9a-f]{64}$`)
-	runShape    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-	logShape    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.log\.gz$`)
+	idShape     = pattern.Of(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+	digestShape = pattern.Of(`^(?:sha256:)?[0-9a-f]{64}$`)
+	runShape    = pattern.Of(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+	logShape    = pattern.Of(`^[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.log\.gz$`)
 )
 
 // Validate says everything that is wrong with a record, wrapped in ErrInvalid, or nil: the totals

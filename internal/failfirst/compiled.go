@@ -1,18 +1,19 @@
 package failfirst
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Runners of compiled languages. Sources: what the tools print, recorded in testdata.
 
 var (
-	goFail  = regexp.MustCompile(`(?m)^(?:    )*--- FAIL: (\S+) \(`)
-	goJSON  = regexp.MustCompile(`(?m)^\{.*"Action":"fail".*"Test":"([^"]+)"`)
-	goBuild = regexp.MustCompile(`(?m)^FAIL\s+\S+ \[(?:build|setup) failed\]|"FailedBuild":"`)
-	goPanic = regexp.MustCompile(`(?m)^panic: .*\n(?:.*\n){0,4}?goroutine \d+|^panic: |"Output":"panic: `)
-	goSum   = regexp.MustCompile(`(?m)^(?:FAIL|ok  )\s+\S+(?:\s|$)|^FAIL$|"Action":"fail"`)
+	goFail  = pattern.Of(`(?m)^(?:    )*--- FAIL: (\S+) \(`)
+	goJSON  = pattern.Of(`(?m)^\{.*"Action":"fail".*"Test":"([^"]+)"`)
+	goBuild = pattern.Of(`(?m)^FAIL\s+\S+ \[(?:build|setup) failed\]|"FailedBuild":"`)
+	goPanic = pattern.Of(`(?m)^panic: .*\n(?:.*\n){0,4}?goroutine \d+|^panic: |"Output":"panic: `)
+	goSum   = pattern.Of(`(?m)^(?:FAIL|ok  )\s+\S+(?:\s|$)|^FAIL$|"Action":"fail"`)
 )
 
 // goTest: a test that was ended by a panic has not asserted anything, and go test stops there.
@@ -43,10 +44,10 @@ func dropLast(names []string) []string {
 }
 
 var (
-	cargoResult  = regexp.MustCompile(`(?m)^test result: (?:ok|FAILED)\. `)
-	cargoBlock   = regexp.MustCompile(`(?m)^---- (.+?) stdout ----$`)
-	cargoAssert  = regexp.MustCompile("assertion (?:`|failed)|assertion failed|note: test did not panic as expected|test did not panic as expected")
-	cargoCompile = regexp.MustCompile("(?m)^error(?:\\[E\\d+\\])?: (?:.|\n)*?error: could not compile |^error: could not compile ")
+	cargoResult  = pattern.Of(`(?m)^test result: (?:ok|FAILED)\. `)
+	cargoBlock   = pattern.Of(`(?m)^---- (.+?) stdout ----$`)
+	cargoAssert  = pattern.Of("assertion (?:`|failed)|assertion failed|note: test did not panic as expected|test did not panic as expected")
+	cargoCompile = pattern.Of("(?m)^error(?:\\[E\\d+\\])?: (?:.|\n)*?error: could not compile |^error: could not compile ")
 )
 
 func cargo(s string) (Reading, bool) {
@@ -60,10 +61,10 @@ func cargo(s string) (Reading, bool) {
 }
 
 var (
-	mavenSum     = regexp.MustCompile(`(?m)^\[(?:ERROR|WARNING|INFO)\]\s+Tests run: \d+, Failures: (\d+), Errors: (\d+)`)
-	mavenCompile = regexp.MustCompile(`(?m)^\[ERROR\] (?:COMPILATION ERROR|.*:(?:testCompile|compile)\b.*(?:Compilation failure|failed))`)
+	mavenSum     = pattern.Of(`(?m)^\[(?:ERROR|WARNING|INFO)\]\s+Tests run: \d+, Failures: (\d+), Errors: (\d+)`)
+	mavenCompile = pattern.Of(`(?m)^\[ERROR\] (?:COMPILATION ERROR|.*:(?:testCompile|compile)\b.*(?:Compilation failure|failed))`)
 	// "[ERROR] com.acme.TillTest.total -- Time elapsed: 0.01 s <<< FAILURE!" and, before Surefire 3, "total(com.acme.TillTest)  Time elapsed: … <<< FAILURE!"
-	mavenFailure = regexp.MustCompile(`(?m)^\[ERROR\]\s+([\w.$]+\.\w+|\w+\([\w.$]+\))\S*\s+(?:--\s+)?Time elapsed: .*<<< FAILURE!`)
+	mavenFailure = pattern.Of(`(?m)^\[ERROR\]\s+([\w.$]+\.\w+|\w+\([\w.$]+\))\S*\s+(?:--\s+)?Time elapsed: .*<<< FAILURE!`)
 )
 
 // maven trusts Surefire's own two words: a failure is an assertion, an error is any other exception.
@@ -94,10 +95,10 @@ func maven(s string) (Reading, bool) {
 }
 
 var (
-	gradleCompile = regexp.MustCompile(`(?m)^> Task \S*:compile\S*Test\S*(?:Java|Kotlin|Groovy|Scala) FAILED`)
-	gradleSum     = regexp.MustCompile(`(?m)^\d+ tests? completed, \d+ failed`)
-	gradleBlock   = regexp.MustCompile(`(?m)^(\S.* > .+?) FAILED$`)
-	gradleAssert  = regexp.MustCompile(`AssertionFailedError|AssertionError|ComparisonFailure|MultipleFailuresError|ExpectationFailed|TestAbortedException`)
+	gradleCompile = pattern.Of(`(?m)^> Task \S*:compile\S*Test\S*(?:Java|Kotlin|Groovy|Scala) FAILED`)
+	gradleSum     = pattern.Of(`(?m)^\d+ tests? completed, \d+ failed`)
+	gradleBlock   = pattern.Of(`(?m)^(\S.* > .+?) FAILED$`)
+	gradleAssert  = pattern.Of(`AssertionFailedError|AssertionError|ComparisonFailure|MultipleFailuresError|ExpectationFailed|TestAbortedException`)
 )
 
 func gradle(s string) (Reading, bool) {

@@ -1,19 +1,20 @@
 package failfirst
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // testFile names files that hold tests, and nothing of the product, in the ecosystems whose runners are known.
-var testFile = regexp.MustCompile(`(?:^|/)[^/]*_test\.go$|` +
+var testFile = pattern.Of(`(?:^|/)[^/]*_test\.go$|` +
 	`(?:^|/)(?:test_[^/]*|[^/]*_tests?|conftest)\.py$|` +
 	`\.(?:test|spec)\.[cm]?[jt]sx?$|` +
 	`[a-z0-9_](?:Test|Tests|IT|Spec)\.(?:java|kt|groovy|scala)$|(?:^|/)src/(?:test|[a-z]+Test)/|` +
 	`(?:^|/)(?:test_[^/]*|[^/]*_(?:test|spec)|spec_helper|test_helper)\.rb$`)
 
 // testFolder names folders whose files belong to tests: helpers, fixtures, recorded expectations.
-var testFolder = regexp.MustCompile(`(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures|__fixtures__|__snapshots__|__mocks__)/`)
+var testFolder = pattern.Of(`(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures|__fixtures__|__snapshots__|__mocks__)/`)
 
 // TestFile tells whether a path belongs to the tests, so that it can be laid over the base code without bringing any
 // of the change along.
@@ -22,7 +23,7 @@ func TestFile(path string) bool { return testFile.MatchString(path) || testFolde
 // MixesCode tells whether tests of this language usually stand in the file of the code they test.
 func MixesCode(path string) bool { return strings.HasSuffix(path, ".rs") && !TestFile(path) }
 
-var rustModule = regexp.MustCompile(`(?m)^#\[cfg\(test\)\]\s*\n(?:#\[[^\n]*\]\s*\n)*(?:pub(?:\([^)]*\))? )?mod \w+ \{`)
+var rustModule = pattern.Of(`(?m)^#\[cfg\(test\)\]\s*\n(?:#\[[^\n]*\]\s*\n)*(?:pub(?:\([^)]*\))? )?mod \w+ \{`)
 
 // SpliceRust gives the code of before with the test module of after. ok is false where a file does not have its tests in
 // one module at the end, as the language's own book has it, so that code and tests cannot be told apart for certain.

@@ -1,19 +1,20 @@
 package failfirst
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Runners of scripting languages. Sources: what the tools print, recorded in testdata.
 
 var (
-	pytestSum     = regexp.MustCompile(`(?m)^(?:=+ )?(?:\d+ (?:failed|passed|skipped|errors?|deselected|xfailed|xpassed|warnings?)(?:, )?)+ in [\d.]+s`)
-	pytestFailed  = regexp.MustCompile(`(?m)^FAILED (\S+::\S+?)(?: - (.*))?$`)
-	pytestCollect = regexp.MustCompile(`(?m)^ERROR \S+\.py(?: - |$)|^E?rrors? during collection|Interrupted: \d+ errors? during collection|^_+ ERROR collecting `)
-	pytestAssert  = regexp.MustCompile(`^(?:assert\b|AssertionError|Failed:|.*AssertionError)`)
+	pytestSum     = pattern.Of(`(?m)^(?:=+ )?(?:\d+ (?:failed|passed|skipped|errors?|deselected|xfailed|xpassed|warnings?)(?:, )?)+ in [\d.]+s`)
+	pytestFailed  = pattern.Of(`(?m)^FAILED (\S+::\S+?)(?: - (.*))?$`)
+	pytestCollect = pattern.Of(`(?m)^ERROR \S+\.py(?: - |$)|^E?rrors? during collection|Interrupted: \d+ errors? during collection|^_+ ERROR collecting `)
+	pytestAssert  = pattern.Of(`^(?:assert\b|AssertionError|Failed:|.*AssertionError)`)
 	// With a short terminal the reason is cut; the long report has it.
-	pytestLong = regexp.MustCompile(`(?m)^E\s+(?:assert\b|AssertionError|Failed: )`)
+	pytestLong = pattern.Of(`(?m)^E\s+(?:assert\b|AssertionError|Failed: )`)
 )
 
 func pytest(s string) (Reading, bool) {
@@ -40,9 +41,9 @@ func pytest(s string) (Reading, bool) {
 }
 
 var (
-	unittestSum   = regexp.MustCompile(`(?m)^Ran \d+ tests? in [\d.]+s`)
-	unittestFail  = regexp.MustCompile(`(?m)^FAIL: (\S+)(?: \(|$)`)
-	unittestError = regexp.MustCompile(`(?m)^ERROR: (\S+)(?: \((\S+)\)|$)`)
+	unittestSum   = pattern.Of(`(?m)^Ran \d+ tests? in [\d.]+s`)
+	unittestFail  = pattern.Of(`(?m)^FAIL: (\S+)(?: \(|$)`)
+	unittestError = pattern.Of(`(?m)^ERROR: (\S+)(?: \((\S+)\)|$)`)
 )
 
 func unittest(s string) (Reading, bool) {
@@ -62,10 +63,10 @@ func unittest(s string) (Reading, bool) {
 }
 
 var (
-	rspecSum    = regexp.MustCompile(`(?m)^\d+ examples?, \d+ failures?`)
-	rspecLoad   = regexp.MustCompile(`(?m)errors? occurred outside of examples|^An error occurred while loading `)
-	rspecBlock  = regexp.MustCompile(`(?m)^  \d+\) (.+)$`)
-	rspecAssert = regexp.MustCompile(`(?m)^\s+(?:expected\b|Expected\b|.*ExpectationNotMetError|\(.*\)\.\w+.*$|Diff:)|^\s+got: `)
+	rspecSum    = pattern.Of(`(?m)^\d+ examples?, \d+ failures?`)
+	rspecLoad   = pattern.Of(`(?m)errors? occurred outside of examples|^An error occurred while loading `)
+	rspecBlock  = pattern.Of(`(?m)^  \d+\) (.+)$`)
+	rspecAssert = pattern.Of(`(?m)^\s+(?:expected\b|Expected\b|.*ExpectationNotMetError|\(.*\)\.\w+.*$|Diff:)|^\s+got: `)
 )
 
 func rspec(s string) (Reading, bool) {
@@ -79,10 +80,10 @@ func rspec(s string) (Reading, bool) {
 }
 
 var (
-	minitestSum   = regexp.MustCompile(`(?m)^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors`)
-	minitestFail  = regexp.MustCompile(`(?m)^(?:  \d+\) )?Failure:\n(\S+?)(?: \[|:$| \()`)
-	minitestLoad  = regexp.MustCompile(`(?m)(?:cannot load such file|syntax errors? found|uninitialized constant .*\((?:NameError)\)|SyntaxError)`)
-	minitestShape = regexp.MustCompile(`minitest|test-unit|Rakefile|rake aborted|_test\.rb|/test_\w+\.rb`)
+	minitestSum   = pattern.Of(`(?m)^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors`)
+	minitestFail  = pattern.Of(`(?m)^(?:  \d+\) )?Failure:\n(\S+?)(?: \[|:$| \()`)
+	minitestLoad  = pattern.Of(`(?m)(?:cannot load such file|syntax errors? found|uninitialized constant .*\((?:NameError)\)|SyntaxError)`)
+	minitestShape = pattern.Of(`minitest|test-unit|Rakefile|rake aborted|_test\.rb|/test_\w+\.rb`)
 )
 
 func minitest(s string) (Reading, bool) {
@@ -109,15 +110,15 @@ func jsFailed(heads, bodies []string) ([]string, int) {
 	return sorted(heads, cut, jsAssert)
 }
 
-var jsSource = regexp.MustCompile(`(?m)^\s*>?\s*\d*\s*\|.*$`)
+var jsSource = pattern.Of(`(?m)^\s*>?\s*\d*\s*\|.*$`)
 
 // jsAssert is how assertion libraries of JavaScript name what failed.
-var jsAssert = regexp.MustCompile(`(?m)^\s*expect\(.*\)\.|AssertionError|ERR_ASSERTION|^\s*Expected: |^\s*Snapshot `)
+var jsAssert = pattern.Of(`(?m)^\s*expect\(.*\)\.|AssertionError|ERR_ASSERTION|^\s*Expected: |^\s*Snapshot `)
 
 var (
-	jestSum   = regexp.MustCompile(`(?m)^Tests:\s+.*\d+ total|^Test Suites:\s+.*\d+ total`)
-	jestBlock = regexp.MustCompile(`(?m)^  ● (.+)$`)
-	jestLoad  = regexp.MustCompile(`(?m)^  ● Test suite failed to run|Your test suite must contain at least one test`)
+	jestSum   = pattern.Of(`(?m)^Tests:\s+.*\d+ total|^Test Suites:\s+.*\d+ total`)
+	jestBlock = pattern.Of(`(?m)^  ● (.+)$`)
+	jestLoad  = pattern.Of(`(?m)^  ● Test suite failed to run|Your test suite must contain at least one test`)
 )
 
 func jest(s string) (Reading, bool) {
@@ -136,8 +137,8 @@ func jest(s string) (Reading, bool) {
 }
 
 var (
-	vitestSum   = regexp.MustCompile(`(?m)^\s*(?:Test Files|Tests)\s{2}\S.*\(\d+\)|^\s*Tests\s{2}no tests`)
-	vitestBlock = regexp.MustCompile(`(?m)^\s*FAIL\s{2}(\S.*)$`)
+	vitestSum   = pattern.Of(`(?m)^\s*(?:Test Files|Tests)\s{2}\S.*\(\d+\)|^\s*Tests\s{2}no tests`)
+	vitestBlock = pattern.Of(`(?m)^\s*FAIL\s{2}(\S.*)$`)
 )
 
 func vitest(s string) (Reading, bool) {
@@ -160,9 +161,9 @@ func vitest(s string) (Reading, bool) {
 }
 
 var (
-	mochaSum   = regexp.MustCompile(`(?m)^\s+\d+ failing$`)
-	mochaBlock = regexp.MustCompile(`(?m)^\s+\d+\) (.+(?:\n {7,}\S.*)*?):$`)
-	mochaLoad  = regexp.MustCompile(`(?m)(?:node_modules/mocha/|Mocha).*(?:\n.*)*?(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)|(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)(?:.*\n)*?.*node_modules/mocha/`)
+	mochaSum   = pattern.Of(`(?m)^\s+\d+ failing$`)
+	mochaBlock = pattern.Of(`(?m)^\s+\d+\) (.+(?:\n {7,}\S.*)*?):$`)
+	mochaLoad  = pattern.Of(`(?m)(?:node_modules/mocha/|Mocha).*(?:\n.*)*?(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)|(?:Cannot find module|SyntaxError|ERR_MODULE_NOT_FOUND)(?:.*\n)*?.*node_modules/mocha/`)
 )
 
 func mocha(s string) (Reading, bool) {
@@ -179,11 +180,11 @@ func mocha(s string) (Reading, bool) {
 }
 
 var (
-	nodeSum  = regexp.MustCompile(`(?m)^(?:#|ℹ) fail \d+$`)
-	nodeSpec = regexp.MustCompile(`(?m)^\s*✖ (.+?) \([\d.]+ms\)$`)
-	nodeTAP  = regexp.MustCompile(`(?m)^\s*not ok \d+ - (.+)$`)
-	nodeLoad = regexp.MustCompile(`(?m)SyntaxError|ERR_MODULE_NOT_FOUND|Cannot find module|ERR_UNKNOWN_FILE_EXTENSION|does not provide an export`)
-	jsFile   = regexp.MustCompile(`\.[cm]?[jt]sx?$`)
+	nodeSum  = pattern.Of(`(?m)^(?:#|ℹ) fail \d+$`)
+	nodeSpec = pattern.Of(`(?m)^\s*✖ (.+?) \([\d.]+ms\)$`)
+	nodeTAP  = pattern.Of(`(?m)^\s*not ok \d+ - (.+)$`)
+	nodeLoad = pattern.Of(`(?m)SyntaxError|ERR_MODULE_NOT_FOUND|Cannot find module|ERR_UNKNOWN_FILE_EXTENSION|does not provide an export`)
+	jsFile   = pattern.Of(`\.[cm]?[jt]sx?$`)
 )
 
 func nodeTest(s string) (Reading, bool) {

@@ -1,19 +1,20 @@
 package failfirst
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // escapes are terminal sequences: runners colour their output.
-var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
+var escapes = pattern.Of(`\x1b\[[0-9;?]*[A-Za-z]`)
 
 func plain(s string) string {
 	return strings.ReplaceAll(escapes.ReplaceAllString(s, ""), "\r\n", "\n")
 }
 
 // all gives the first group of each match.
-func all(re *regexp.Regexp, s string) []string {
+func all(re *pattern.Regexp, s string) []string {
 	var out []string
 	for _, m := range re.FindAllStringSubmatch(s, -1) {
 		out = append(out, strings.TrimSpace(m[1]))
@@ -22,7 +23,7 @@ func all(re *regexp.Regexp, s string) []string {
 }
 
 // blocks cuts text at each line that begins one, and gives heading (the first group) and the rest up to the next.
-func blocks(begin *regexp.Regexp, s string) (heads, bodies []string) {
+func blocks(begin *pattern.Regexp, s string) (heads, bodies []string) {
 	at := begin.FindAllStringSubmatchIndex(s, -1)
 	for i, m := range at {
 		end := len(s)
@@ -36,7 +37,7 @@ func blocks(begin *regexp.Regexp, s string) (heads, bodies []string) {
 }
 
 // sorted puts the failed tests into what fell by an assertion and what was ended by something else.
-func sorted(heads, bodies []string, assertion *regexp.Regexp) (failed []string, thrown int) {
+func sorted(heads, bodies []string, assertion *pattern.Regexp) (failed []string, thrown int) {
 	for i, h := range heads {
 		if assertion.MatchString(bodies[i]) {
 			failed = append(failed, h)

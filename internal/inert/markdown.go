@@ -6,10 +6,11 @@ package inert
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // inkless is put between two characters that would mean something together: "@" and a name, "#" and
@@ -23,9 +24,9 @@ const references = "@#!~%&$"
 
 var (
 	breaker = strings.NewReplacer("<!--", "<!"+inkless+"--", "-->", "--"+inkless+">", "://", ":"+inkless+"//", "##[", "##"+inkless+"[")
-	address = regexp.MustCompile(`(?i)(www)(\.)|(gh-)`)
+	address = pattern.Of(`(?i)(www)(\.)|(gh-)`)
 	// closing words close an issue when what holds them is merged. GitLab looks for them in code too.
-	closing = regexp.MustCompile(`(?i)\b(?:clos|fix|resolv|implement)(?:e[sd]?|ed|ing|s)?(?:\s*:?\s+)(?:\S{0,200}?|issue\s+)(?:#|gh-|!|https?:)`)
+	closing = pattern.Of(`(?i)\b(?:clos|fix|resolv|implement)(?:e[sd]?|ed|ing|s)?(?:\s*:?\s+)(?:\S{0,200}?|issue\s+)(?:#|gh-|!|https?:)`)
 )
 
 // Words breaks what a forge, a runner or we ourselves would act on wherever it stands, rendered

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/linediff"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // contextLines surround each change.
@@ -114,7 +114,7 @@ func name(path string) string {
 }
 
 // source are names whose content is run or read by people: it is shown however it looks.
-var source = regexp.MustCompile(`(?i)\.(?:go|py|pyi|[cm]?[jt]sx?|vue|svelte|rs|java|kts?|groovy|scala|rb|php|cs|fs|c|cc|cpp|h|hpp|m|swift|dart|ex|exs|erl|clj|hs|lua|pl|r|sql|sh|bash|zsh|ps1|bat|html?|css|scss|xml|ya?ml|toml|json|ini|cfg|conf|md|txt|gradle|tf|proto)$|(?:^|/)(?:Makefile|Dockerfile|[^./]+)$`)
+var source = pattern.Of(`(?i)\.(?:go|py|pyi|[cm]?[jt]sx?|vue|svelte|rs|java|kts?|groovy|scala|rb|php|cs|fs|c|cc|cpp|h|hpp|m|swift|dart|ex|exs|erl|clj|hs|lua|pl|r|sql|sh|bash|zsh|ps1|bat|html?|css|scss|xml|ya?ml|toml|json|ini|cfg|conf|md|txt|gradle|tf|proto)$|(?:^|/)(?:Makefile|Dockerfile|[^./]+)$`)
 
 // isBinary: a NUL makes no file binary here, or one byte would hide a source file. Three bytes in ten must be
 // none of a text.

@@ -3,9 +3,10 @@ package prompt
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Ref is an issue that another one names. Repo is "owner/name" (with all groups on GitLab), empty
@@ -19,10 +20,10 @@ type Ref struct {
 func (r Ref) String() string { return r.Repo + "#" + strconv.Itoa(r.Number) }
 
 var (
-	dependsPhrase = regexp.MustCompile(`(?i)(?:^|[^\pL\pN])(?:depends\s+(?:up)?on|blocked\s+by)\s*:?\s*`)
-	negated       = regexp.MustCompile(`(?i)(?:\bnot|n['’]t|\bnever|\bno longer)\s*\S*\s*$`)
-	dependsItem   = regexp.MustCompile(`^(?:#|GH-|(?P<repo>[A-Za-z0-9][\w.-]*(?:/[\w.-]+)+)#|(?P<url>https?://[^\s/]+/(?:[^\s#?]+?))/(?:-/)?(?:issues|pull|merge_requests)/)(?P<n>[0-9]+)`)
-	dependsNext   = regexp.MustCompile(`^(?:\s*(?:,|;|&|\band\b|\bor\b))+\s*|^\s+`)
+	dependsPhrase = pattern.Of(`(?i)(?:^|[^\pL\pN])(?:depends\s+(?:up)?on|blocked\s+by)\s*:?\s*`)
+	negated       = pattern.Of(`(?i)(?:\bnot|n['’]t|\bnever|\bno longer)\s*\S*\s*$`)
+	dependsItem   = pattern.Of(`^(?:#|GH-|(?P<repo>[A-Za-z0-9][\w.-]*(?:/[\w.-]+)+)#|(?P<url>https?://[^\s/]+/(?:[^\s#?]+?))/(?:-/)?(?:issues|pull|merge_requests)/)(?P<n>[0-9]+)`)
+	dependsNext   = pattern.Of(`^(?:\s*(?:,|;|&|\band\b|\bor\b))+\s*|^\s+`)
 )
 
 // DependsOn are the issues that the visible text says it depends on ("Depends on: #12, owner/name#3"

@@ -2,8 +2,9 @@ package prompt
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // FeedbackKind says what a Feedback is about.
@@ -43,7 +44,7 @@ type Finding struct {
 	Next   string
 }
 
-var countShape = regexp.MustCompile(`^[0-9]{1,3} of [0-9]{1,3} failed$`)
+var countShape = pattern.Of(`^[0-9]{1,3} of [0-9]{1,3} failed$`)
 
 // section writes what the agent hears. Output of the proof is an error of the caller: code of the
 // agent ran there beside the sealed files, and could have printed them (INV-27).

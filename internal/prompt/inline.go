@@ -1,16 +1,16 @@
 package prompt
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/proctor-ci/proctor/internal/inert"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // escapeSequence is what a terminal obeys: CSI, OSC and the two-byte forms.
-var escapeSequence = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\x1b\\]|\u009d)[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?|\x1b[ -/]*[0-~]")
+var escapeSequence = pattern.Of("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\x1b\\]|\u009d)[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?|\x1b[ -/]*[0-~]")
 
 // Inline makes any untrusted text one printable line of at most max bytes (0: no limit) for logs, trailers and
 // tables: terminal sequences, controls, bidi and invisible characters are gone, line breaks and runs

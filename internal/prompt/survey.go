@@ -2,11 +2,12 @@ package prompt
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	extast "github.com/yuin/goldmark/extension/ast"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // survey lists what Markdown itself leaves off the page, and mends what the parser reads otherwise
@@ -77,7 +78,7 @@ func excess(row ast.Node, source []byte, l *ledger) {
 	}
 }
 
-var footnoteLine = regexp.MustCompile(`(?m)^ {0,3}\[\^([^\]\s]+)\]:.*$`)
+var footnoteLine = pattern.Of(`(?m)^ {0,3}\[\^([^\]\s]+)\]:.*$`)
 
 // footnotes lists those that nothing refers to: they are not shown. code holds where lines of code begin.
 func footnotes(source []byte, shown map[string]bool, code map[int]bool, l *ledger) {

@@ -3,8 +3,9 @@ package trigger
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // CommandInfo is one command that people may write in a comment.
@@ -93,7 +94,7 @@ var ErrBudget = errors.New("budget wants an amount of dollars to add, for exampl
 
 // budgetForm bounds the amount below a million dollars and nine digits after the point, so that any
 // exact money type takes it.
-var budgetForm = regexp.MustCompile(`^\+\$?(\d{1,6}(?:\.\d{1,9})?)$`)
+var budgetForm = pattern.Of(`^\+\$?(\d{1,6}(?:\.\d{1,9})?)$`)
 
 // Amount is the decimal number of dollars a budget command adds ("2.50"). It is more than nothing.
 func (c Command) Amount() (string, error) {

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Names of the inputs of a dispatched run: workflow_dispatch inputs on GitHub, pipeline variables
@@ -32,10 +33,10 @@ const (
 var ErrNoIssue = errors.New(`input "issue" is missing: give the number of the issue to work on, for example 12`)
 
 var (
-	idForm       = regexp.MustCompile(`\bproctor-[0-9a-f]{20}\b`)
-	snapshotForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	loginForm    = regexp.MustCompile(`^[A-Za-z0-9_.\-]{1,100}(\[bot\])?$`)
-	deliveryForm = regexp.MustCompile(`^[A-Za-z0-9_\-]{1,64}$`)
+	idForm       = pattern.Of(`\bproctor-[0-9a-f]{20}\b`)
+	snapshotForm = pattern.Of(`^[0-9a-f]{64}$`)
+	loginForm    = pattern.Of(`^[A-Za-z0-9_.\-]{1,100}(\[bot\])?$`)
+	deliveryForm = pattern.Of(`^[A-Za-z0-9_\-]{1,64}$`)
 )
 
 // NewID is the correlation id of the run that key asks for. The same key gives the same id, so

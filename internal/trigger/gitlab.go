@@ -1,8 +1,9 @@
 package trigger
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 type glUser struct {
@@ -12,7 +13,7 @@ type glUser struct {
 
 // glBot is how GitLab names the accounts behind project and group access tokens.
 // https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects
-var glBot = regexp.MustCompile(`^(project|group)_\d+_bot(_|\d|$)`)
+var glBot = pattern.Of(`^(project|group)_\d+_bot(_|\d|$)`)
 
 func (u glUser) actor() Actor {
 	return Actor{Login: u.Username, ID: u.ID, Bot: glBot.MatchString(u.Username)}

@@ -3,12 +3,12 @@ package exam
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/proctor-ci/proctor/internal/guard/tamper"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 const putBack = "put it back; a maintainer changes what the gates run by hand, or sets policy.test_tampering to flag"
@@ -71,7 +71,7 @@ func compareScript(f tamper.File, s script) []tamper.Sign {
 }
 
 // ends are ways of a program to end as if all were well.
-var ends = regexp.MustCompile(`\bsys\.exit\(|\bos\._exit\(|(?:^|[^.\w])(?:exit|quit)\s*(?:\(|;|0|$)|\bprocess\.(?:exit|exitCode|reallyExit|abort|kill)\b|\bDeno\.exit\(|\bexit!|\bKernel\.exit|\bat_exit\b|\batexit\b|\bSystemExit\b|\bexcept\b|\bcatch\b|\brescue\b|\bset_exit|\bfinally\b|\bmonkeypatch|\bsetattr\(|\b__(?:eq|import|builtins)__\b`)
+var ends = pattern.Of(`\bsys\.exit\(|\bos\._exit\(|(?:^|[^.\w])(?:exit|quit)\s*(?:\(|;|0|$)|\bprocess\.(?:exit|exitCode|reallyExit|abort|kill)\b|\bDeno\.exit\(|\bexit!|\bKernel\.exit|\bat_exit\b|\batexit\b|\bSystemExit\b|\bexcept\b|\bcatch\b|\brescue\b|\bset_exit|\bfinally\b|\bmonkeypatch|\bsetattr\(|\b__(?:eq|import|builtins)__\b`)
 
 // compareLines is compareShell for programs that are not parsed here, line by line.
 func compareLines(f tamper.File, s script) []tamper.Sign {

@@ -6,11 +6,11 @@ package exam
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/gate"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Gate is a command of the base commit's configuration.
@@ -161,7 +161,7 @@ func (e *Exam) script(gateName, dir, name string, shell bool, depth int) {
 	}
 }
 
-var shebang = regexp.MustCompile(`^#!\s*\S*(?:/env\s+(?:-S\s+)?)?(?:/|\b)(?:ba|da|k|z|a)?sh\b`)
+var shebang = pattern.Of(`^#!\s*\S*(?:/env\s+(?:-S\s+)?)?(?:/|\b)(?:ba|da|k|z|a)?sh\b`)
 
 // within is a name relative to a directory of the repository, "" when it leads out of it.
 func within(dir, name string) string {
@@ -176,7 +176,7 @@ func within(dir, name string) string {
 }
 
 // examWords are parts of names that say that a file examines others.
-var examWords = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:(?:run|all|unit)?[-_.]?tests?|testing|tester|runtests?|specs?|checks?|checker|ci|gates?|e2e|verify|verification|qa|lint|validate|acceptance|regression|smoke|scripts?|hack|tools?|harness|suite)(?:[^a-z]|$)`)
+var examWords = pattern.Of(`(?i)(?:^|[^a-z])(?:(?:run|all|unit)?[-_.]?tests?|testing|tester|runtests?|specs?|checks?|checker|ci|gates?|e2e|verify|verification|qa|lint|validate|acceptance|regression|smoke|scripts?|hack|tools?|harness|suite)(?:[^a-z]|$)`)
 
 func examines(p string) bool { return examWords.MatchString(p) }
 

@@ -2,12 +2,12 @@ package exam
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/gate"
 	"github.com/proctor-ci/proctor/internal/guard/tamper"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // makeNames are the files that GNU make looks for, first wins
@@ -69,8 +69,8 @@ func (e *Exam) make(gateName string, c gate.Call, depth int) {
 }
 
 var (
-	submake  = regexp.MustCompile(`\$[({]MAKE[)}]`)
-	variable = regexp.MustCompile(`\$(?:[({]([\w.]+)[)}]|(\w))`)
+	submake  = pattern.Of(`\$[({]MAKE[)}]`)
+	variable = pattern.Of(`\$(?:[({]([\w.]+)[)}]|(\w))`)
 )
 
 // recipes follows what the reachable rules run.
@@ -114,9 +114,9 @@ type makefile struct {
 }
 
 var (
-	assignment = regexp.MustCompile(`^\s*(?:(?:override|export|private)\s+)*([\w.\-%]+)\s*(?:\?|\+|!|:{1,3})?=`)
-	ruleHead   = regexp.MustCompile(`^([^\t#=][^=#]*?)\s*&?::?(?:\s|$|[^=])`)
-	directive  = regexp.MustCompile(`^\s*(?:-?include|sinclude|define|endef|export|unexport|vpath|ifeq|ifneq|ifdef|ifndef|else|endif|undefine|load|-load|\$\()`)
+	assignment = pattern.Of(`^\s*(?:(?:override|export|private)\s+)*([\w.\-%]+)\s*(?:\?|\+|!|:{1,3})?=`)
+	ruleHead   = pattern.Of(`^([^\t#=][^=#]*?)\s*&?::?(?:\s|$|[^=])`)
+	directive  = pattern.Of(`^\s*(?:-?include|sinclude|define|endef|export|unexport|vpath|ifeq|ifneq|ifdef|ifndef|else|endif|undefine|load|-load|\$\()`)
 )
 
 func readMakefile(text []byte) makefile {

@@ -3,13 +3,13 @@ package exam
 import (
 	"bytes"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/proctor-ci/proctor/internal/guard/tamper"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // compareShell lets a script that a gate runs grow and lose nothing. Every command of before has to be there, in its
@@ -71,8 +71,8 @@ const (
 )
 
 var (
-	openers = regexp.MustCompile("[(\\[{`<]|\\b(?:if|elif|then|else|while|until|for|select|case|do|time|coproc|function)\\b|&&|\\|")
-	unaries = regexp.MustCompile(`(?:[-+!~]\s*){100}`)
+	openers = pattern.Of("[(\\[{`<]|\\b(?:if|elif|then|else|while|until|for|select|case|do|time|coproc|function)\\b|&&|\\|")
+	unaries = pattern.Of(`(?:[-+!~]\s*){100}`)
 )
 
 func parseShell(text []byte) (*syntax.File, error) {

@@ -2,8 +2,9 @@ package secrets
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // A value that is assigned to a name which says that it is secret. Only values that look random count: a
@@ -19,8 +20,8 @@ func nameWords() *keywords {
 }
 
 var (
-	secretName    = regexp.MustCompile(`(?i)secret|token|passw(?:or)?d|passphrase|pwd|(?:api|access|auth|private|client|signing|encryption|master)[_.-]?key|credential|creds`)
-	notSecretName = regexp.MustCompile(`(?i)(?:public|hash|digest|checksum|sha\d+|[_.-]?(?:ids?|names?|ur[li]s?|paths?|files?|types?|lengths?|size|fields?|headers?|prefix|suffix|patterns?|regex|endpoint|format|labels?|placeholder|hint|title|text|message|errors?|arn|ttl|expir\w*|count|index|algorithm|issuer|audience|kind|class|version|ref|store))$|public|checksum|integrity|fingerprint`)
+	secretName    = pattern.Of(`(?i)secret|token|passw(?:or)?d|passphrase|pwd|(?:api|access|auth|private|client|signing|encryption|master)[_.-]?key|credential|creds`)
+	notSecretName = pattern.Of(`(?i)(?:public|hash|digest|checksum|sha\d+|[_.-]?(?:ids?|names?|ur[li]s?|paths?|files?|types?|lengths?|size|fields?|headers?|prefix|suffix|patterns?|regex|endpoint|format|labels?|placeholder|hint|title|text|message|errors?|arn|ttl|expir\w*|count|index|algorithm|issuer|audience|kind|class|version|ref|store))$|public|checksum|integrity|fingerprint`)
 )
 
 func isConfigFile(name string) bool {
@@ -110,12 +111,12 @@ func assigned(text string, i int, unquoted bool) (at int, value string, ok bool)
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 var (
-	uuid       = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	alphabet   = regexp.MustCompile(`^[A-Za-z0-9+/=_.~!@#$%^&*:-]+$`)
-	hexOnly    = regexp.MustCompile(`^[0-9a-fA-F]+$`)
-	humanWords = regexp.MustCompile(`(?i)test|fake|dummy|mock|sample|example|token|secret|passw|user|name|value|config|service|account|client|server|admin|default|local|demo|change|your|insert|replace|todo|null|true|false|hash|data|valid|expired|unknown|wrong|some|super|this|that|with|from|into|here|should|never|please|foo|bar|baz|hello|world|string|type|file|path|http|json|yaml|html`)
-	parts      = regexp.MustCompile(`[-_./:=]+`)
-	wordy      = regexp.MustCompile(`^(?:[A-Za-z]+\d{0,4}|\d{1,4}|v\d+)?$`)
+	uuid       = pattern.Of(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	alphabet   = pattern.Of(`^[A-Za-z0-9+/=_.~!@#$%^&*:-]+$`)
+	hexOnly    = pattern.Of(`^[0-9a-fA-F]+$`)
+	humanWords = pattern.Of(`(?i)test|fake|dummy|mock|sample|example|token|secret|passw|user|name|value|config|service|account|client|server|admin|default|local|demo|change|your|insert|replace|todo|null|true|false|hash|data|valid|expired|unknown|wrong|some|super|this|that|with|from|into|here|should|never|please|foo|bar|baz|hello|world|string|type|file|path|http|json|yaml|html`)
+	parts      = pattern.Of(`[-_./:=]+`)
+	wordy      = pattern.Of(`^(?:[A-Za-z]+\d{0,4}|\d{1,4}|v\d+)?$`)
 )
 
 // looksRandom says whether a value is one a machine made up.
@@ -149,7 +150,7 @@ func countDigits(s string) int {
 	return n
 }
 
-var userinfo = regexp.MustCompile("^://[^\\s:/@\"'`<>]{0,64}:([^\\s/@\"'`<>]{8,200})@[a-zA-Z0-9.-]+")
+var userinfo = pattern.Of("^://[^\\s:/@\"'`<>]{0,64}:([^\\s/@\"'`<>]{8,200})@[a-zA-Z0-9.-]+")
 
 // scanURLs finds passwords that stand in a URL (postgres://user:…@host).
 func scanURLs(text string, found func(at int, value string)) {

@@ -2,19 +2,20 @@ package tamper
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
-var runnerConfig = regexp.MustCompile(`(?i)(?:^|/)(?:package\.json|jest\.config\.\w+|vitest\.\w*\.?\w+|vite\.config\.\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|\.nycrc\.?\w*|\.c8rc\.?\w*|` +
+var runnerConfig = pattern.Of(`(?i)(?:^|/)(?:package\.json|jest\.config\.\w+|vitest\.\w*\.?\w+|vite\.config\.\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|\.nycrc\.?\w*|\.c8rc\.?\w*|` +
 	`pytest\.ini|setup\.cfg|tox\.ini|pyproject\.toml|conftest\.py|noxfile\.py|\.coveragerc|makefile|gnumakefile|justfile|taskfile\.ya?ml|rakefile|\.rspec|` +
 	`cargo\.toml|\.cargo/config(?:\.toml)?|junit-platform\.properties|(?:spec|rails|test)_helper\.rb|nextest\.toml|phpunit\.xml(?:\.dist)?|pest\.php|build\.gradle(?:\.kts)?|pom\.xml|\.?codecov\.ya?ml|sonar-project\.properties|\.gitlab-ci\.ya?ml|\.golangci\.\w+|\.testcoverage\.ya?ml)$|\.(?:mk|csproj|runsettings|sh|bash)$`)
 
 func isRunnerConfig(p string) bool { return runnerConfig.MatchString(p) }
 
 // coverage are settings that demand something; without them nothing is demanded.
-var coverage = regexp.MustCompile(`(?i)fail[_-]under|coverageThreshold|cov-fail-under|check-coverage|minimum_coverage|jacocoTestCoverageVerification|<minimum>|thresholds?\b|max-warnings`)
+var coverage = pattern.Of(`(?i)fail[_-]under|coverageThreshold|cov-fail-under|check-coverage|minimum_coverage|jacocoTestCoverageVerification|<minimum>|thresholds?\b|max-warnings`)
 
 func compareConfig(f File) []Sign {
 	if !f.Was || !f.Is {
@@ -39,10 +40,10 @@ func compareConfig(f File) []Sign {
 	return out
 }
 
-var testCommand = regexp.MustCompile(`(?i)"test[:\w-]*"\s*:|\b(?:go test|pytest|npm (?:run )?test|cargo (?:nextest|test)|mvn\b.*test|gradlew?\b.*test|rspec|phpunit|dotnet test|jest|vitest|mocha|bats)\b`)
+var testCommand = pattern.Of(`(?i)"test[:\w-]*"\s*:|\b(?:go test|pytest|npm (?:run )?test|cargo (?:nextest|test)|mvn\b.*test|gradlew?\b.*test|rspec|phpunit|dotnet test|jest|vitest|mocha|bats)\b`)
 
 // ownConfig are files that a runner takes up by itself, so that a new one can take tests out of a run that needed none before.
-var ownConfig = regexp.MustCompile(`(?i)(?:^|/)(?:jest\.config\.\w+|vitest\.\w*\.?\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|[^/]*pytest[^/]*|setup\.cfg|tox\.ini|pyproject\.toml|conftest\.py|\.rspec|` +
+var ownConfig = pattern.Of(`(?i)(?:^|/)(?:jest\.config\.\w+|vitest\.\w*\.?\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|[^/]*pytest[^/]*|setup\.cfg|tox\.ini|pyproject\.toml|conftest\.py|\.rspec|` +
 	`\.cargo/config(?:\.toml)?|nextest\.toml|phpunit\.xml(?:\.dist)?|pest\.php|junit-platform\.properties)$`)
 
 func newConfig(f File) []Sign {
@@ -86,10 +87,10 @@ func lineDiff(before, after string) (removed, added []line) {
 }
 
 var (
-	number = regexp.MustCompile(`\b\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?`)
+	number = pattern.Of(`\b\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?`)
 	// floor are words whose number demands more when it grows, ceiling those whose number allows more then.
-	floor   = regexp.MustCompile(`(?i)cover|threshold|fail[_-]under|\bminimum|\bmin[_A-Z-]|branches|functions|statements|"?lines"?\s*[:=]|\bplaces\b|\bdigits\b|\bdecimal\b|precision|toBeCloseTo|assertAlmostEqual|assert_almost_equal`)
-	ceiling = regexp.MustCompile(`(?i)toleran|epsilon|\bdelta\b|InDelta|InEpsilon|\ba?r?tol\b|\b(?:abs|rel)=|approx|within|closeTo\(|time_?out|max-?_?(?:warnings|fail|diff|errors)|\bretr(?:y|ies)\b|reruns|be_within|deadline`)
+	floor   = pattern.Of(`(?i)cover|threshold|fail[_-]under|\bminimum|\bmin[_A-Z-]|branches|functions|statements|"?lines"?\s*[:=]|\bplaces\b|\bdigits\b|\bdecimal\b|precision|toBeCloseTo|assertAlmostEqual|assert_almost_equal`)
+	ceiling = pattern.Of(`(?i)toleran|epsilon|\bdelta\b|InDelta|InEpsilon|\ba?r?tol\b|\b(?:abs|rel)=|approx|within|closeTo\(|time_?out|max-?_?(?:warnings|fail|diff|errors)|\bretr(?:y|ies)\b|reruns|be_within|deadline`)
 )
 
 // compareNumbers pairs changed lines that are equal but for their numbers, and reads which way a limit went.

@@ -3,15 +3,16 @@ package tamper
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 var (
-	testDir  = regexp.MustCompile(`(?i)(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures|acceptance|e2e|cypress)/`)
-	testName = regexp.MustCompile(`(?i)(?:^|/)(?:test_[^/]*|[^/]*(?:[-_.]tests?|[-_.]spec|Tests?|IT))\.\w+$|\.(?:bats|feature|phpt|cy\.[jt]s)$`)
-	snapshot = regexp.MustCompile(`(?i)\.(?:snap|ambr|golden)(?:\.\w+)?$|(?:^|/)(?:__snapshots__|__image_snapshots__|__snapshot__|snapshots|golden|goldens)/|\.(?:approved|verified)\.\w+$|\.golden\.`)
-	code     = regexp.MustCompile(`(?i)\.(?:go|py|[cm]?[jt]sx?|rs|java|kts?|groovy|scala|rb|php|phpt|cs|sh|bash|bats|feature|c|cc|cpp|swift|ex|exs|clj|hs|lua|pl|t|dart)$`)
+	testDir  = pattern.Of(`(?i)(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures|acceptance|e2e|cypress)/`)
+	testName = pattern.Of(`(?i)(?:^|/)(?:test_[^/]*|[^/]*(?:[-_.]tests?|[-_.]spec|Tests?|IT))\.\w+$|\.(?:bats|feature|phpt|cy\.[jt]s)$`)
+	snapshot = pattern.Of(`(?i)\.(?:snap|ambr|golden)(?:\.\w+)?$|(?:^|/)(?:__snapshots__|__image_snapshots__|__snapshot__|snapshots|golden|goldens)/|\.(?:approved|verified)\.\w+$|\.golden\.`)
+	code     = pattern.Of(`(?i)\.(?:go|py|[cm]?[jt]sx?|rs|java|kts?|groovy|scala|rb|php|phpt|cs|sh|bash|bats|feature|c|cc|cpp|swift|ex|exs|clj|hs|lua|pl|t|dart)$`)
 )
 
 func isTestPath(p string) bool { return testDir.MatchString(p) || testName.MatchString(path.Clean(p)) }

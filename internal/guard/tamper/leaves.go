@@ -1,23 +1,24 @@
 package tamper
 
 import (
-	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // leaves are ways to end the whole test process as if all were well: one such line makes every other test pass.
-var leaves = regexp.MustCompile(`\bos\._exit\(|\bsys\.exit\(\s*(?:0|None|)\s*\)|\bpytest\.exit\(|\bprocess\.(?:exit|reallyExit)\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bos\.Exit\(\s*0\s*\)|\bSystem\.exit\(\s*0\s*\)|\bRuntime\.getRuntime\(\)\.halt|` +
+var leaves = pattern.Of(`\bos\._exit\(|\bsys\.exit\(\s*(?:0|None|)\s*\)|\bpytest\.exit\(|\bprocess\.(?:exit|reallyExit)\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bos\.Exit\(\s*0\s*\)|\bSystem\.exit\(\s*0\s*\)|\bRuntime\.getRuntime\(\)\.halt|` +
 	`\bstd::process::exit\(\s*0\s*\)|\bexit!|\bKernel\.exit|\bat_exit\b|\batexit\.register|\bprocess\.on\(\s*['"](?:exit|beforeExit)|\bDeno\.exit\(\s*0?\s*\)|\bEnvironment\.Exit\(\s*0\s*\)`)
 
 // replaces are ways to put something else in the place of assertions, or of what the runner was told.
-var replaces = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|\bos\.Args[ \t]*=[^=]|(?:\w+\.)+assert\w*[ \t]*=[^=]|\bsetattr\([^\n]*["']assert|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
+var replaces = sync.OnceValue(func() *pattern.Regexp {
+	return pattern.Of(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|\bos\.Args[ \t]*=[^=]|(?:\w+\.)+assert\w*[ \t]*=[^=]|\bsetattr\([^\n]*["']assert|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
 })
 
 var (
-	testMain = regexp.MustCompile(`\bfunc\s+TestMain\s*\(`)
-	runsAll  = regexp.MustCompile(`\.Run\(\)`)
+	testMain = pattern.Of(`\bfunc\s+TestMain\s*\(`)
+	runsAll  = pattern.Of(`\.Run\(\)`)
 )
 
 // compareLeaves looks at new lines of test code. The product may end a process; a test never has to.
