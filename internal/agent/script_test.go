@@ -132,13 +132,21 @@ func TestAHostileScriptCannotWriteOutside(t *testing.T) {
 // fund puts a real meter in front of a scripted model.
 func fund(t testing.TB, l *lab, script agenttest.Script, ceiling money.USD) (*meter.Meter, *agenttest.Model) {
 	t.Helper()
+	return fundAPI(t, l, meter.Anthropic, script, ceiling)
+}
+
+func fundAPI(t testing.TB, l *lab, api meter.API, script agenttest.Script, ceiling money.USD) (*meter.Meter, *agenttest.Model) {
+	t.Helper()
 	model := agenttest.NewModel(script)
 	url, err := model.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(model.Close)
-	m, err := meter.Start(t.Context(), meter.Config{Upstream: url, Key: meter.Credential{Kind: meter.APIKey, Value: "the-real-key"}, Ceiling: ceiling})
+	if api == meter.OpenAI {
+		url += "/v1" // its base URLs end so
+	}
+	m, err := meter.Start(t.Context(), meter.Config{API: api, Upstream: url, Key: meter.Credential{Kind: meter.APIKey, Value: "the-real-key"}, Ceiling: ceiling})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func kindOf(status int) (kind, message string) {
 }
 
 // write acts the fault out where it takes the place of an answer.
-func (f Fault) write(w http.ResponseWriter) bool {
+func (f Fault) write(w http.ResponseWriter, a api) bool {
 	switch {
 	case f.HangUp:
 		panic(http.ErrAbortHandler)
@@ -52,7 +52,7 @@ func (f Fault) write(w http.ResponseWriter) bool {
 		if f.RetryAfter != "" {
 			w.Header().Set("Retry-After", f.RetryAfter)
 		}
-		writeError(w, f.Status, kind, message)
+		a.fail(w, f.Status, kind, message)
 	default:
 		return false
 	}

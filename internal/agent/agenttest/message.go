@@ -45,14 +45,24 @@ func fill(input map[string]any, dir string) map[string]any {
 	return out
 }
 
-// usages are the numbers of message_start and of the end.
-func (m msg) usages() (early, final any) {
+// counts are what the answer is to report; nil: nothing.
+func (m msg) counts() *Usage {
 	u := m.turn.Usage
 	switch {
 	case u == nil:
 		text, _ := json.Marshal(m.parts) // maps of strings
-		u = &Usage{Input: int64(len(m.req.Body)/4 + 1), Output: int64(len(text)/4 + 1)}
+		return &Usage{Input: int64(len(m.req.Body)/4 + 1), Output: int64(len(text)/4 + 1)}
 	case u.None:
+		return nil
+	}
+	return u
+}
+
+// usages are the numbers of message_start and of the end.
+func (m msg) usages() (early, final any) {
+	u := m.counts()
+	switch {
+	case u == nil:
 		return nil, nil
 	case u.Raw != "":
 		return json.RawMessage(u.Raw), json.RawMessage(u.Raw)
@@ -87,12 +97,12 @@ func (m msg) whole() map[string]any {
 }
 
 // stream writes the answer as the API does, event by event, each flushed.
-func (m msg) stream(w http.ResponseWriter) {
+func (m msg) stream(w http.ResponseWriter, a api) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Request-Id", "req_"+m.id)
 	w.WriteHeader(http.StatusOK)
 	rc := http.NewResponseController(w)
-	events := m.events()
+	events, named := a.events(m)
 	if n := m.turn.Fault.CutAfter; n > 0 && n < len(events) {
 		events = events[:n]
 	}
@@ -101,13 +111,21 @@ func (m msg) stream(w http.ResponseWriter) {
 		if err != nil {
 			return
 		}
-		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e["type"], data); err != nil {
+		if named {
+			data = fmt.Appendf(nil, "event: %s\ndata: %s\n\n", e["type"], data)
+		} else {
+			data = fmt.Appendf(nil, "data: %s\n\n", data)
+		}
+		if _, err := w.Write(data); err != nil {
 			return
 		}
 		_ = rc.Flush() // a client that has gone shows at the next write
 	}
 	if m.turn.Fault.CutAfter > 0 {
 		panic(http.ErrAbortHandler) // the connection ends without the end of the body
+	}
+	if a == chat {
+		_, _ = w.Write([]byte("data: [DONE]\n\n"))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package agenttest is a model on loopback that plays a script: the Anthropic Messages API as agents
-// meet it, with its faults, and OpenAI's Responses and Chat Completions. Tests and the demo use it; it must never be reachable from elsewhere or
+// Package agenttest is a model on loopback that plays a script: the APIs of Anthropic, OpenAI and Gemini as
+// agents meet them, with their faults. Tests and the demo use it; it must never be reachable from elsewhere or
 // know anything about the run it serves.
 package agenttest
 
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Model serves POST /v1/messages (streamed and whole), /v1/messages/count_tokens, and streamed only /v1/responses and
-// /v1/chat/completions.
+// Model serves POST /v1/messages, /v1/responses, /v1/chat/completions, /v1beta/models/NAME:generateContent and
+// :streamGenerateContent, streamed and whole, and /v1/messages/count_tokens.
 type Model struct {
 	script Script
 	server *http.Server
@@ -69,7 +69,7 @@ func (m *Model) Requests() []Request {
 func (m *Model) Calls() []Request {
 	var calls []Request
 	for _, r := range m.Requests() {
-		if r.Path == "/v1/messages" || r.Path == responsesPath || r.Path == chatPath {
+		if apiOf(r.Path) != noAPI {
 			calls = append(calls, r)
 		}
 	}
@@ -85,10 +85,10 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
 		writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(body)/4 + 1})
-	case r.Method != http.MethodPost || r.URL.Path != "/v1/messages" && r.URL.Path != responsesPath && r.URL.Path != chatPath:
+	case r.Method != http.MethodPost || apiOf(r.URL.Path) == noAPI:
 		writeError(w, http.StatusNotFound, "not_found_error", "Not found")
 	case !json.Valid(body):
-		writeError(w, http.StatusBadRequest, "invalid_request_error", "the body is not valid JSON")
+		apiOf(req.Path).fail(w, http.StatusBadRequest, "invalid_request_error", "the body is not valid JSON")
 	default:
 		m.answer(w, r, req)
 	}
@@ -105,23 +105,16 @@ func (m *Model) answer(w http.ResponseWriter, r *http.Request, req Request) {
 			return
 		}
 	}
-	if turn.Fault.write(w) {
+	a := apiOf(req.Path)
+	if turn.Fault.write(w, a) {
 		return
 	}
 	msg := newMessage(req, turn)
-	switch req.Path {
-	case responsesPath:
-		msg.streamData(w, msg.responsesEvents())
-		return
-	case chatPath:
-		msg.streamData(w, msg.chatEvents())
-		return
-	}
 	if !req.Stream {
-		writeJSON(w, http.StatusOK, msg.whole())
+		writeJSON(w, http.StatusOK, a.whole(msg))
 		return
 	}
-	msg.stream(w)
+	msg.stream(w, a)
 }
 
 // turn asks the script. Two kinds of request are none of its business: what the script agent spends,

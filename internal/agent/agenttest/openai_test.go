@@ -21,8 +21,8 @@ func TestOpenAIsAPIsPlayTheSameScript(t *testing.T) {
 			 {"type":"function_call_output","call_id":"a","output":"written"}]}`,
 			`"arguments":"` + call + `"`, `"text":"two"`},
 		{"/v1/chat/completions",
-			`{"model":"m","stream":true,"tools":[{"type":"function","function":{"name":"Write"}}],"messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"}]}`,
-			`{"model":"m","stream":true,"tools":[{"type":"function","function":{"name":"Write"}}],"messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"},
+			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"Write"}}],"messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"}]}`,
+			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"Write"}}],"messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"},
 			 {"role":"assistant","content":"one","tool_calls":[{"id":"a","type":"function","function":{"name":"Write","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"written"}]}`,
 			`"arguments":"` + call + `"`, `"content":"two"`},
 	} {
@@ -49,7 +49,7 @@ func TestOpenAIsAPIsPlayTheSameScript(t *testing.T) {
 	_, url := serve(t, func(agenttest.Request) agenttest.Turn {
 		return agenttest.Turn{Text: "x", Fault: agenttest.Fault{CutAfter: 2}}
 	})
-	if _, body, err := ask(t, url+"/v1/responses", `{"input":[]}`); err == nil || strings.Count(body, "data: ") != 2 {
+	if _, body, err := ask(t, url+"/v1/responses", `{"stream":true,"input":[]}`); err == nil || strings.Count(body, "data: ") != 2 {
 		t.Errorf("a cut stream: %q %v", body, err)
 	}
 }

@@ -25,12 +25,15 @@ type Request struct {
 
 	messages []message
 	system   string
+	usage    bool // a chat stream is asked to tell its usage
 }
 
 // Key is the credential that was shown, without its scheme.
 func (r Request) Key() string {
-	if k := r.Header.Get("X-Api-Key"); k != "" {
-		return k
+	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key"} {
+		if k := r.Header.Get(name); k != "" {
+			return k
+		}
 	}
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
@@ -61,7 +64,7 @@ func blocks(raw json.RawMessage) []block {
 func texts(raw json.RawMessage) string {
 	var parts []string
 	for _, b := range blocks(raw) {
-		if b.Type == "text" {
+		if b.Type == "text" || b.Type == "input_text" || b.Type == "output_text" {
 			parts = append(parts, b.Text)
 		}
 	}
@@ -71,51 +74,54 @@ func texts(raw json.RawMessage) string {
 // workDir finds the directory that Claude Code tells the model.
 var workDir = regexp.MustCompile(`(?i)working directory: ([^\n]+)`)
 
-// asked is a request in the shape of the Messages API.
-type asked struct {
-	Model     string          `json:"model"`
-	Stream    bool            `json:"stream"`
-	MaxTokens int64           `json:"max_tokens"`
-	System    json.RawMessage `json:"system"`
-	Messages  []message       `json:"messages"`
-	Tools     []struct {
-		Name string `json:"name"`
-	} `json:"tools"`
+func parseRequest(r *http.Request, body []byte) Request {
+	req := Request{Path: r.URL.Path, Header: r.Header.Clone(), Body: body}
+	switch apiOf(r.URL.Path) {
+	case responses:
+		parseResponses(body, &req)
+	case chat:
+		parseChat(body, &req)
+	case generate:
+		parseGemini(r.URL.Path, body, &req)
+	default:
+		parseMessages(body, &req)
+		req.Session = r.Header.Get("X-Claude-Code-Session-Id")
+	}
+	all := req.Text()
+	if m := workDir.FindStringSubmatch(all); m != nil {
+		req.Dir = strings.TrimSpace(m[1])
+	} else {
+		req.Dir = cwd(all)
+	}
+	if req.Session == "" && len(req.messages) > 0 {
+		sum := sha256.Sum256(req.messages[0].Content)
+		req.Session = hex.EncodeToString(sum[:8])
+	}
+	return req
 }
 
-func parseRequest(r *http.Request, body []byte) Request {
-	var in asked
-	switch r.URL.Path {
-	case responsesPath:
-		in = askedOfResponses(body)
-	case chatPath:
-		in = askedOfChat(body)
-	default:
-		_ = json.Unmarshal(body, &in) // what is no request is answered as such
+// parseMessages reads a request to /v1/messages.
+func parseMessages(body []byte, req *Request) {
+	var in struct {
+		Model     string          `json:"model"`
+		Stream    bool            `json:"stream"`
+		MaxTokens int64           `json:"max_tokens"`
+		System    json.RawMessage `json:"system"`
+		Messages  []message       `json:"messages"`
+		Tools     []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
 	}
-	req := Request{
-		Path: r.URL.Path, Header: r.Header.Clone(), Body: body, Model: in.Model, Stream: in.Stream, Max: in.MaxTokens,
-		messages: in.Messages, system: texts(in.System),
-	}
+	_ = json.Unmarshal(body, &in) // what is no request is answered as such
+	req.Model, req.Stream, req.Max, req.messages, req.system = in.Model, in.Stream, in.MaxTokens, in.Messages, texts(in.System)
 	for _, t := range in.Tools {
 		req.Tools = append(req.Tools, t.Name)
 	}
-	all := req.system
 	for _, m := range in.Messages {
-		all += "\n" + texts(m.Content)
 		if m.Role == "assistant" {
 			req.Turn++
 		}
 	}
-	if m := workDir.FindStringSubmatch(all); m != nil {
-		req.Dir = strings.TrimSpace(m[1])
-	}
-	req.Session = r.Header.Get("X-Claude-Code-Session-Id")
-	if req.Session == "" && len(in.Messages) > 0 {
-		sum := sha256.Sum256(in.Messages[0].Content)
-		req.Session = hex.EncodeToString(sum[:8])
-	}
-	return req
 }
 
 // Text is everything the conversation says in text, the system's part first.

@@ -80,6 +80,15 @@ func Bash(line string) Tool {
 	return Tool{"Bash", map[string]any{"command": line, "description": "Run a command"}}
 }
 
+// Exec is a call of Codex's shell tool.
+func Exec(line string) Tool { return Tool{"exec_command", map[string]any{"cmd": line}} }
+
+// PatchTool is Codex's tool that takes a patch as free text.
+const PatchTool = "apply_patch"
+
+// Patch is a call of it.
+func Patch(text string) Tool { return Tool{PatchTool, map[string]any{"input": text}} }
+
 func inDir(path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path
