@@ -12,7 +12,7 @@ const wordJoiner = "\u2060"
 // an @ by itself, outside the work tree and inside code fences too, and takes a leading slash for a
 // command. The text a person reads stays the same. The result is valid UTF-8 without NUL.
 func defuse(prompt string) string {
-	prompt = strings.ReplaceAll(strings.ToValidUTF8(prompt, "\uFFFD"), "\x00", "")
+	prompt = clean(prompt)
 	var b strings.Builder
 	b.Grow(len(prompt) + 64)
 	before := ' '
@@ -29,4 +29,9 @@ func defuse(prompt string) string {
 		out = "The task follows.\n\n" + out
 	}
 	return out
+}
+
+// clean makes a prompt valid UTF-8 without NUL, which is all that a CLI needs that sends prompts as they are.
+func clean(prompt string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(prompt, "\uFFFD"), "\x00", "")
 }

@@ -182,6 +182,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 	l := newLab(t, sandbox.Auto)
 	for name, o := range map[string]Options{
 		"claude-code": {Program: "/nowhere/claude"},
+		"codex":       {Program: "/nowhere/codex"},
 		"command":     {Command: []string{"no-such-agent"}},
 	} {
 		o.Runner = l.box
@@ -198,7 +199,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 			t.Errorf("INV-7 %s: %+v, %v", name, out, err)
 		}
 	}
-	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "claude-code, command, script") {
+	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "claude-code, codex, command, script") {
 		t.Errorf("%v", err)
 	}
 }

@@ -49,6 +49,7 @@ func builders() map[string]builder {
 	return map[string]builder{
 		"anthropic":   newAnthropic,
 		"claude-code": newClaudeCode,
+		"codex":       newCodex,
 		"command":     newCommand,
 		"openai":      newOpenAI,
 		"script":      newScript,

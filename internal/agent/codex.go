@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// CodexVersion is the release that this adapter was tried with.
+const CodexVersion = "0.171.0"
+
+// codexKey is the variable that the CLI is told to read its key from.
+const codexKey = "PROCTOR_MODEL_KEY"
+
+// codex drives OpenAI's Codex CLI without a person.
+type codex struct {
+	o Options
+}
+
+func newCodex(o Options) (Agent, error) {
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &codex{o: o}, nil
+}
+
+func (*codex) Name() string { return "codex" }
+
+// Check looks for the executable.
+func (c *codex) Check(context.Context) error {
+	if _, err := c.o.find("codex"); err != nil {
+		return fmt.Errorf("agent codex: %w; install it with `npm install --ignore-scripts --prefix DIR @openai/codex-linux-x64@npm:@openai/codex@%s-linux-x64` and add DIR/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin to PATH",
+			err, CodexVersion)
+	}
+	return nil
+}
+
+// codexArgs are the arguments of every call: what would be a configuration file, so that none that an earlier
+// tick left is read. The CLI's own sandbox is off, because it cannot start inside ours, which is the boundary
+// here; so are its own search of the web, hooks, sub-agents and reports home.
+func codexArgs(g Gateway) []string {
+	args := []string{
+		"exec", "--json", "--color", "never", "--skip-git-repo-check", "--ephemeral", "--ignore-user-config", "--ignore-rules",
+		"--sandbox", "danger-full-access",
+	}
+	settings := []string{
+		`approval_policy="never"`, `check_for_update_on_startup=false`, `analytics.enabled=false`, `feedback.enabled=false`,
+		`history.persistence="none"`, `web_search="disabled"`, `project_doc_max_bytes=0`, `agents.enabled=false`,
+		`features.hooks=false`, `features.goals=false`, `features.apps=false`, `features.enable_request_compression=false`,
+		`skills.include_instructions=false`, `skills.bundled.enabled=false`,
+		`shell_environment_policy.inherit="all"`, `shell_environment_policy.exclude=["` + codexKey + `"]`,
+	}
+	if g.BaseURL != "" {
+		settings = append(settings, `model_provider="proctor"`,
+			// Waiting for long is the loop's affair, and so the CLI tries again but a little.
+			`model_providers.proctor={name="proctor",base_url=`+strconv.Quote(g.BaseURL+"/v1")+`,env_key="`+codexKey+`",wire_api="responses",request_max_retries=2,stream_max_retries=2}`)
+	}
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+// Run starts the CLI once, with a directory for its state that is new for each call.
+func (c *codex) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
+	extra, err := checkCodexArgs(t.Args)
+	if err != nil {
+		return Outcome{Kind: RefusedStart, Detail: printable(err.Error(), detailMax), Next: "correct agent.args in the configuration", Lasting: true}, nil
+	}
+	if strings.TrimSpace(t.Prompt) == "" {
+		return Outcome{Kind: RefusedStart, Detail: "the prompt is empty", Lasting: true}, nil
+	}
+	program, err := c.o.find("codex")
+	if err != nil {
+		return Outcome{Kind: RefusedStart, Detail: printable(c.Check(ctx).Error(), detailMax), Next: next(RefusedStart, c.Name()), Lasting: true}, nil
+	}
+	state, err := c.stateDir(t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer os.RemoveAll(state) // best effort: HOME is thrown away with the run
+	args := append(codexArgs(t.Gateway), extra...)
+	if t.Model != "" {
+		args = append(args, "--model", t.Model)
+	}
+	s := newStream(newCodexReader(on), on)
+	return job{
+		name: c.Name(), runner: c.o.Runner, grace: c.o.ResultGrace, secret: t.Gateway.Nonce, out: s,
+		cmd: sandbox.Command{
+			Argv: codexCommand(program, append(args, "-")), Env: c.env(t, state), Dir: t.Dir,
+			Stdin: strings.NewReader(clean(t.Prompt)), Timeout: t.Timeout, Grace: t.Grace,
+			Policy: c.o.policy(t, codexDirs(program)...),
+		},
+		read: func(end ending) Outcome { return judge(s, end) },
+	}.run(ctx)
+}
+
+// stateDir names a directory that nothing could know before. The CLI wants it to exist and to be its own user's,
+// which codexCommand sees to.
+func (c *codex) stateDir(t Task) (string, error) {
+	var id [8]byte
+	if _, err := io.ReadFull(c.o.Rand, id[:]); err != nil {
+		return "", fmt.Errorf("run agent codex: draw a directory name: %w", err)
+	}
+	return filepath.Join(t.Home, ".codex-"+hex.EncodeToString(id[:])), nil
+}
+
+func codexCommand(program string, args []string) []string {
+	return append([]string{"/bin/sh", "-c", `mkdir "$CODEX_HOME" && exec "$0" "$@"`, program}, args...)
+}
+
+func (c *codex) env(t Task, state string) []string {
+	env := []string{"CODEX_HOME=" + state}
+	if t.Gateway.BaseURL != "" {
+		env = append(env, codexKey+"="+t.Gateway.Nonce)
+	}
+	return c.o.env(t, env...)
+}
+
+// codexDirs are what the program needs to read. Its package keeps further programs beside bin.
+func codexDirs(program string) []string {
+	dirs := programDirs(program)
+	for _, d := range dirs {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(d), "codex-package.json")); err == nil && filepath.Base(d) == "bin" {
+			dirs = append(dirs, filepath.Dir(d))
+			break
+		}
+	}
+	return dirs
+}
+
+// codexSettings are what a user may set by -c or --config: how the model thinks, not where it is or what it may.
+var codexSettings = []string{
+	"model_reasoning_effort", "model_reasoning_summary", "model_verbosity", "model_context_window", "model_auto_compact_token_limit",
+	"tool_output_token_limit",
+}
+
+// checkCodexArgs lets settings of the model through and nothing else: most of the CLI's options say how it is
+// read, what it may reach, or bring configuration in from elsewhere.
+func checkCodexArgs(args []string) ([]string, error) {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		name, value, joined := strings.Cut(args[i], "=")
+		if name != "-c" && name != "--config" {
+			return nil, fmt.Errorf("agent.args[%d]: %s is not for the configuration to give; -c KEY=VALUE is, with %s", i, printable(args[i], 40), strings.Join(codexSettings, ", "))
+		}
+		if !joined || name == "-c" {
+			if i++; i == len(args) {
+				return nil, fmt.Errorf("agent.args[%d]: %s wants a setting behind it, such as model_reasoning_effort=high", i-1, name)
+			}
+			value = args[i]
+		}
+		key, v, ok := strings.Cut(value, "=")
+		if !ok || !slices.Contains(codexSettings, key) || strings.ContainsAny(v, "\n{[") {
+			return nil, fmt.Errorf("agent.args[%d]: the setting %s cannot be changed; these can: %s", i, printable(value, 40), strings.Join(codexSettings, ", "))
+		}
+		out = append(out, "-c", value)
+	}
+	return out, nil
+}
+
+// Version asks the installed CLI for its version; it costs nothing.
+func (c *codex) Version(ctx context.Context, t Task) (string, error) {
+	program, err := c.o.find("codex")
+	if err != nil {
+		return "", c.Check(ctx)
+	}
+	state, err := c.stateDir(t)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(state)
+	out := &tail{max: 200}
+	res, err := c.o.Runner.Run(ctx, sandbox.Command{
+		Argv: codexCommand(program, []string{"--version"}), Env: c.env(Task{Home: t.Home, Tmp: t.Tmp}, state), Dir: t.Dir,
+		Stdout: out, Timeout: time.Minute, Policy: c.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, codexDirs(program)...),
+	})
+	if err != nil {
+		return "", fmt.Errorf("agent codex: ask for its version: %w", err)
+	}
+	v := versionNumber.FindString(out.text(""))
+	if res.ExitCode != 0 || v == "" {
+		return "", errors.New("agent codex: `codex --version` told no version: reinstall it")
+	}
+	return v, nil
+}
