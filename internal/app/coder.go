@@ -48,7 +48,7 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		Model: s.cfg.Agent.Model, Args: s.cfg.Agent.Args, Timeout: min(s.cfg.Agent.Timeout, t.TimeLeft),
 		Gateway: s.meter.gateway(),
 	}
-	wait := defaultWait
+	wait, used := defaultWait, time.Duration(0)
 	for try := 0; ; try++ {
 		s.emit(evidence.AgentStarted, t.Tick, slog.String(evidence.KeyAgent, s.coder.Name()), slog.String(evidence.KeyModel, task.Model))
 		told := 0
@@ -76,15 +76,20 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 		if out.Kind != agent.LimitRate || try == rateRetries || ctx.Err() != nil {
 			return s.health(out), nil
 		}
-		if out.RetryIn > 0 {
-			wait = out.RetryIn
+		if told := max(out.RetryIn, s.askedToWait(t.Tick)); told > 0 {
+			wait = told
 		}
+		if used += out.Duration; used+wait >= t.TimeLeft {
+			out.Detail = fmt.Sprintf("the provider asks for a wait of %s, which is longer than this run has left: %s", wait, out.Detail)
+			return s.health(out), nil
+		}
+		used += wait
 		s.note(fmt.Sprintf("tick %d: the provider is throttling; waiting %s and trying again (%d of %d)", t.Tick, wait, try+1, rateRetries))
 		if s.env.Sleep(ctx, wait) != nil {
 			return s.health(out), nil
 		}
 		wait *= 2
-		task.Timeout = min(task.Timeout, max(t.TimeLeft-out.Duration-wait, time.Second))
+		task.Timeout = min(task.Timeout, t.TimeLeft-used)
 	}
 }
 
@@ -109,6 +114,17 @@ func (s *session) bookCalls(ctx context.Context) {
 	if err := s.meter.Quiet(booking); err != nil {
 		s.note("the cost of a model call is not known yet: " + err.Error())
 	}
+}
+
+// askedToWait is how long the provider's last answer in a tick asked to wait: not every CLI passes that on.
+func (s *session) askedToWait(tick int) time.Duration {
+	calls := s.meter.Calls()
+	for i := len(calls) - 1; i >= 0 && calls[i].Tick == tick; i-- {
+		if calls[i].Purpose == "agent" {
+			return calls[i].RetryAfter
+		}
+	}
+	return 0
 }
 
 // asked says whether the tick has made a model call.

@@ -48,7 +48,7 @@ The agent is scripted: its first attempt passes every visible test and fails the
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, the real CLI, or anthropic or openai, our own tool loop")
+	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code or codex, the real CLIs, or anthropic or openai, our own tool loop")
 	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
@@ -110,21 +110,27 @@ func (s *stage) check() error {
 	if _, err := os.Stat(s.opts.action); err != nil {
 		return fmt.Errorf("the demo starts the action's own binary and there is none at %s. Next: make build, or give --action FILE", s.opts.action)
 	}
-	if s.opts.agent == demo.ClaudeCode && s.opts.path == "" {
-		s.opts.path = claudeDir(s.env)
-		if s.opts.path == "" {
-			return errors.New("the CLI of claude-code is not here. Next: make e2e-deps, or give --agent-path DIR")
+	if cli, ok := demoCLIs[s.opts.agent]; ok && s.opts.path == "" {
+		if s.opts.path = cli.dir(s.env); s.opts.path == "" {
+			return fmt.Errorf("the CLI of %s is not here. Next: make e2e-deps, or give --agent-path DIR", s.opts.agent)
 		}
 	}
 	return nil
 }
 
-// claudeDir is where the real CLI lies: installed by this repository's lock file, or in PATH.
-func claudeDir(env Env) string {
-	const installed = "e2e/agents/node_modules/@anthropic-ai/claude-code-linux-x64"
+// demoCLI is where a real CLI lies: below the packages that this repository's lock file installs, or in PATH.
+type demoCLI struct{ installed, program string }
+
+var demoCLIs = map[string]demoCLI{
+	demo.ClaudeCode: {"@anthropic-ai/claude-code-linux-x64", "claude"},
+	demo.Codex:      {"@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin", "codex"},
+}
+
+func (c demoCLI) dir(env Env) string {
+	installed := filepath.Join("e2e/agents/node_modules", c.installed)
 	dirs := append([]string{filepath.Join(env.Dir, installed), filepath.Join(filepath.Dir(env.Exe), "..", installed)}, filepath.SplitList(env.Getenv("PATH"))...)
 	for _, d := range dirs {
-		if info, err := os.Stat(filepath.Join(d, "claude")); err == nil && !info.IsDir() {
+		if info, err := os.Stat(filepath.Join(d, c.program)); err == nil && !info.IsDir() {
 			return d
 		}
 	}

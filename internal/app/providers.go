@@ -19,7 +19,7 @@ func apiOf(agentName string) meter.API {
 	switch agentName {
 	case "claude-code", "anthropic":
 		return meter.Anthropic
-	case "openai":
+	case "openai", "codex":
 		return meter.OpenAI
 	}
 	return ""

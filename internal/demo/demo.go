@@ -31,12 +31,13 @@ const (
 const (
 	Script     = "script"
 	ClaudeCode = "claude-code"
+	Codex      = "codex"
 	Anthropic  = "anthropic"
 	OpenAI     = "openai"
 )
 
 // Agents lists them.
-func Agents() []string { return []string{Script, ClaudeCode, Anthropic, OpenAI} }
+func Agents() []string { return []string{Script, ClaudeCode, Codex, Anthropic, OpenAI} }
 
 // scriptLine is the configuration's line that another agent replaces.
 const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeout: 2m}"
@@ -44,6 +45,7 @@ const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeou
 // agentLine is the configuration's line for an agent that asks a model.
 var agentLine = map[string]string{
 	ClaudeCode: "agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}",
+	Codex:      "agent: {name: codex, model: gpt-5.6, timeout: 2m}",
 	Anthropic:  "agent: {name: anthropic, model: claude-sonnet-4-5, timeout: 2m}",
 	OpenAI:     "agent: {name: openai, model: gpt-5.3-codex, timeout: 2m}",
 }
@@ -107,6 +109,9 @@ func handsOf(agentName string) hands {
 	if agentName == ClaudeCode || agentName == Script {
 		return hands{agenttest.Read, agenttest.Edit, agenttest.Write, agenttest.Bash}
 	}
+	if agentName == Codex {
+		return codexHands()
+	}
 	call := func(name string, input map[string]any) agenttest.Tool {
 		return agenttest.Tool{Name: name, Input: input}
 	}
@@ -119,6 +124,20 @@ func handsOf(agentName string) hands {
 			return call("write", map[string]any{"path": path, "content": content})
 		},
 		shell: func(line string) agenttest.Tool { return call("shell", map[string]any{"command": line}) },
+	}
+}
+
+// codexHands are one tool, a shell.
+func codexHands() hands {
+	return hands{
+		read: func(path string) agenttest.Tool { return agenttest.Exec("cat " + path) },
+		edit: func(path, from, to string) agenttest.Tool {
+			return agenttest.Exec("awk -v from='" + from + "' -v to='" + to + "' '{ i = index($0, from); if (i) $0 = substr($0, 1, i - 1) to substr($0, i + length(from)); print }' " + path + " > .new && cat .new > " + path + " && rm .new")
+		},
+		write: func(path, content string) agenttest.Tool {
+			return agenttest.Exec("cat > " + path + " <<'END-OF-FILE'\n" + content + "END-OF-FILE")
+		},
+		shell: agenttest.Exec,
 	}
 }
 
