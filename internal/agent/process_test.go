@@ -183,6 +183,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 	for name, o := range map[string]Options{
 		"claude-code": {Program: "/nowhere/claude"},
 		"codex":       {Program: "/nowhere/codex"},
+		"gemini":      {Program: "/nowhere/gemini"},
 		"command":     {Command: []string{"no-such-agent"}},
 	} {
 		o.Runner = l.box
@@ -199,7 +200,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 			t.Errorf("INV-7 %s: %+v, %v", name, out, err)
 		}
 	}
-	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, openai, script") {
+	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, gemini, openai, script") {
 		t.Errorf("%v", err)
 	}
 }

@@ -50,8 +50,11 @@ type streamCase struct {
 func feed(t testing.TB, cli string, stdout []byte, step int, end ending) (Outcome, *stream) {
 	t.Helper()
 	var r reader = newClaudeReader(nil)
-	if cli == "codex" {
+	switch cli {
+	case "codex":
 		r = newCodexReader(nil)
+	case "gemini":
+		r = newGeminiReader(nil)
 	}
 	s := newStream(r, nil)
 	for rest := stdout; len(rest) > 0; {
@@ -220,6 +223,32 @@ func TestABudgetOfOursAndABillOfTheirsAreToldApart(t *testing.T) {
 	}
 }
 
+// What Codex 0.171.0 says of each failure, as it was seen with a stand-in for the API. The control is a failure that
+// has no such word in it.
+func TestCodexsWordsForFailuresHaveTheirOutcomes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Outcome{
+		"unexpected status 401 Unauthorized: no, url: http://127.0.0.1:1/v1/responses":                                          {Kind: Auth},
+		"exceeded retry limit, last status: 429 Too Many Requests":                                                              {Kind: LimitRate},
+		"unexpected status 529 <unknown status code>: x, url: http://127.0.0.1:1/v1/responses":                                  {Kind: LimitRate},
+		"unexpected status 503 Service Unavailable: x, url: http://127.0.0.1:1/v1/responses":                                    {Kind: LimitRate},
+		"unexpected status 402 Payment Required: proctor: the budget of this run does not allow another model call: $1, url: u": {Kind: LimitBudget},
+		"unexpected status 402 Payment Required: Your payment method was declined, url: u":                                      {Kind: LimitUsage, Lasting: true},
+		"unexpected status 404 Not Found: proctor: model \"x\" has no known price, url: u":                                      {Kind: AgentError, Lasting: true},
+		"Quota exceeded. Check your plan and billing details.":                                                                  {Kind: LimitUsage, Lasting: true},
+		"stream disconnected before completion: Transport error: network error: error decoding response body":                   {Kind: AgentError},
+		"something else": {Kind: AgentError},
+	} {
+		line, err := json.Marshal(map[string]any{"type": "turn.failed", "error": map[string]string{"message": text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, _ := feed(t, "codex", line, 7, ending{Result: sandbox.Result{ExitCode: 1}}); o.Kind != want.Kind || o.Lasting != want.Lasting {
+			t.Errorf("INV-7 %q: %s, lasting %v", text, o.Kind, o.Lasting)
+		}
+	}
+}
+
 func TestDetailsArePrintableOneLineAndBounded(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -269,9 +298,10 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte(resultLine), 5)
 	f.Add([]byte("[{\"type\":\"result\"}]\n{\"type\":\"result\",\"subtype\":1}\n\xef\xbb\xbf{}"), 3)
+	f.Add([]byte(`{"type":"message","role":"assistant","content":"a"}`+"\n"+`{"type":"result","status":"error","error":{"message":"x"},"stats":{"cached":-1}}`), 2)
 	f.Add([]byte(`{"type":"turn.failed","error":{"message":"status 429"}}`), 1)
 	f.Fuzz(func(t *testing.T, b []byte, step int) {
-		for _, cli := range []string{"claude", "codex"} {
+		for _, cli := range []string{"claude", "codex", "gemini"} {
 			whole, _ := feed(t, cli, b, len(b)+1, ending{})
 			parts, _ := feed(t, cli, b, max(1, step), ending{})
 			if diff := cmp.Diff(whole, parts); diff != "" {

@@ -90,11 +90,12 @@ func jobRequest(env Env, host ci.Host) (request, error) {
 	}
 	key := modelKey(host.Input("anthropic-api-key"), host.Input("claude-code-oauth-token"))
 	other := openAI(host.Input("openai-api-key"), first(host.Input("openai-base-url"), env.Getenv("OPENAI_BASE_URL")))
+	google := gemini(host.Input("gemini-api-key"), first(host.Input("gemini-base-url"), env.Getenv("GOOGLE_GEMINI_BASE_URL")))
 	home := first(job.Home, os.TempDir())
 	req := request{
 		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
-		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, secrets: held(env, token, key.Value, other.Key.Value),
+		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, key.Value, other.Key.Value, google.Key.Value),
 		heldDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
 	}
 	req.parse, err = jobTrigger(host)
@@ -105,7 +106,7 @@ const defaultModelAt = "https://api.anthropic.com"
 
 // held are the values that must never be seen: those handed over, and what the runner itself holds for this job.
 func held(env Env, values ...string) []string {
-	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"} {
+	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
 		values = append(values, env.Getenv(n))
 	}
 	values = append(values, traceSecrets(env)...)

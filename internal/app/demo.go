@@ -48,7 +48,7 @@ The agent is scripted: its first attempt passes every visible test and fails the
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code or codex, the real CLIs, or anthropic or openai, our own tool loop")
+	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, codex or gemini, the real CLIs, or anthropic or openai, our own tool loop")
 	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
@@ -123,6 +123,7 @@ type demoCLI struct{ installed, program string }
 
 var demoCLIs = map[string]demoCLI{
 	demo.ClaudeCode: {"@anthropic-ai/claude-code-linux-x64", "claude"},
+	demo.Gemini:     {".bin", "gemini"},
 	demo.Codex:      {"@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin", "codex"},
 }
 
@@ -244,8 +245,8 @@ func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Rec
 	}
 	key := "sk-demo-" + s.hub.NewToken(forgetest.Token{Login: "maya"})
 	runner := forgetest.Runner{
-		GitHub: s.hub, Dir: filepath.Join(s.out, "jobs"), Path: path, Secrets: map[string]string{"ANTHROPIC_API_KEY": key, "OPENAI_API_KEY": key},
-		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at, "OPENAI_BASE_URL": at + "/v1"}}},
+		GitHub: s.hub, Dir: filepath.Join(s.out, "jobs"), Path: path, Secrets: map[string]string{"ANTHROPIC_API_KEY": key, "OPENAI_API_KEY": key, "GEMINI_API_KEY": key},
+		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at, "OPENAI_BASE_URL": at + "/v1", "GOOGLE_GEMINI_BASE_URL": at}}},
 	}
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})

@@ -90,10 +90,11 @@ func localRequest(env Env, o localOptions) (request, error) {
 	token := first(env.Getenv("GITHUB_TOKEN"), env.Getenv("GH_TOKEN"))
 	key := modelKey(env.Getenv("ANTHROPIC_API_KEY"), env.Getenv("CLAUDE_CODE_OAUTH_TOKEN"))
 	other := openAI(env.Getenv("OPENAI_API_KEY"), env.Getenv("OPENAI_BASE_URL"))
+	google := gemini(env.Getenv("GEMINI_API_KEY"), env.Getenv("GOOGLE_GEMINI_BASE_URL"))
 	req := request{
 		checkout: top, scratch: os.TempDir(), reports: o.reports, toolPath: env.Getenv("PATH"), home: env.Getenv("HOME"), dryRun: o.dryRun, local: true,
 		heldDir: first(o.heldDir, env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
-		key: key, modelAt: first(env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, secrets: held(env, token, key.Value, other.Key.Value),
+		key: key, modelAt: first(env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, key.Value, other.Key.Value, google.Key.Value),
 		override: config.Override{From: "flag", Operator: true, Agent: o.agent, Model: o.model, MaxTicks: o.ticks, MaxDuration: o.duration},
 	}
 	if o.cost != "" {

@@ -14,6 +14,14 @@ func openAI(key, at string) meter.Provider {
 	return meter.Provider{API: meter.OpenAI, Upstream: first(at, defaultOpenAIAt), Key: meter.Credential{Value: key}}
 }
 
+// defaultGeminiAt is where Google's own clients go.
+const defaultGeminiAt = "https://generativelanguage.googleapis.com"
+
+// gemini is the provider of the Gemini API; without a key there is none.
+func gemini(key, at string) meter.Provider {
+	return meter.Provider{API: meter.Gemini, Upstream: first(at, defaultGeminiAt), Key: meter.Credential{Value: key}}
+}
+
 // apiOf says which model API an agent speaks; empty: none, or whatever a program of one's own likes.
 func apiOf(agentName string) meter.API {
 	switch agentName {
@@ -21,6 +29,8 @@ func apiOf(agentName string) meter.API {
 		return meter.Anthropic
 	case "openai", "codex":
 		return meter.OpenAI
+	case "gemini":
+		return meter.Gemini
 	}
 	return ""
 }
@@ -32,7 +42,7 @@ func needsModel(name string) bool { return apiOf(name) != "" }
 func (s *session) providers() ([]meter.Provider, error) {
 	var out []meter.Provider
 	have := map[meter.API]bool{}
-	for _, p := range []meter.Provider{{API: meter.Anthropic, Upstream: s.req.modelAt, Key: s.req.key}, s.req.openAI} {
+	for _, p := range []meter.Provider{{API: meter.Anthropic, Upstream: s.req.modelAt, Key: s.req.key}, s.req.openAI, s.req.gemini} {
 		if p.Key.Value != "" {
 			out, have[p.API] = append(out, p), true
 		}
@@ -43,6 +53,8 @@ func (s *session) providers() ([]meter.Provider, error) {
 	case s.req.dryRun:
 	case agentAPI == meter.OpenAI && !have[meter.OpenAI]:
 		return nil, fmt.Errorf("agent %q needs an OpenAI API or a compatible server and there is no key. Next: set the input openai-api-key from a secret (on your own machine: export OPENAI_API_KEY); for a server that wants none give any word", s.cfg.Agent.Name)
+	case agentAPI == meter.Gemini && !have[meter.Gemini]:
+		return nil, fmt.Errorf("agent %q needs the Gemini API and there is no key. Next: set the input gemini-api-key from a secret (on your own machine: export GEMINI_API_KEY)", s.cfg.Agent.Name)
 	case agentAPI == meter.Anthropic && !have[meter.Anthropic]:
 		return nil, fmt.Errorf("agent %q or the reviewer needs a model and there is no key. Next: %s, or set review.enabled to false where only the reviewer needs it", s.cfg.Agent.Name, anthropicKey)
 	case s.judgesByModel() && !have[meter.Anthropic]:

@@ -33,6 +33,7 @@ type request struct {
 	key     meter.Credential
 	modelAt string // base URL of the Anthropic API
 	openAI  meter.Provider
+	gemini  meter.Provider
 	secrets []string // for the redactor and the guard
 
 	watch func(evidence.Event) // told every event

@@ -32,12 +32,13 @@ const (
 	Script     = "script"
 	ClaudeCode = "claude-code"
 	Codex      = "codex"
+	Gemini     = "gemini"
 	Anthropic  = "anthropic"
 	OpenAI     = "openai"
 )
 
 // Agents lists them.
-func Agents() []string { return []string{Script, ClaudeCode, Codex, Anthropic, OpenAI} }
+func Agents() []string { return []string{Script, ClaudeCode, Codex, Gemini, Anthropic, OpenAI} }
 
 // scriptLine is the configuration's line that another agent replaces.
 const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeout: 2m}"
@@ -46,6 +47,7 @@ const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeou
 var agentLine = map[string]string{
 	ClaudeCode: "agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}",
 	Codex:      "agent: {name: codex, model: gpt-5.6, timeout: 2m}",
+	Gemini:     "agent: {name: gemini, model: gemini-2.5-pro, timeout: 2m}",
 	Anthropic:  "agent: {name: anthropic, model: claude-sonnet-4-5, timeout: 2m}",
 	OpenAI:     "agent: {name: openai, model: gpt-5.3-codex, timeout: 2m}",
 }
@@ -112,6 +114,9 @@ func handsOf(agentName string) hands {
 	if agentName == Codex {
 		return codexHands()
 	}
+	if agentName == Gemini {
+		return geminiHands()
+	}
 	call := func(name string, input map[string]any) agenttest.Tool {
 		return agenttest.Tool{Name: name, Input: input}
 	}
@@ -138,6 +143,25 @@ func codexHands() hands {
 			return agenttest.Exec("cat > " + path + " <<'END-OF-FILE'\n" + content + "END-OF-FILE")
 		},
 		shell: agenttest.Exec,
+	}
+}
+
+// geminiHands are the Gemini CLI's tools.
+func geminiHands() hands {
+	call := func(name string, input map[string]any) agenttest.Tool {
+		return agenttest.Tool{Name: name, Input: input}
+	}
+	return hands{
+		read: func(path string) agenttest.Tool { return call("read_file", map[string]any{"file_path": path}) },
+		edit: func(path, from, to string) agenttest.Tool {
+			return call("replace", map[string]any{"file_path": path, "old_string": from, "new_string": to, "instruction": "Change it."})
+		},
+		write: func(path, content string) agenttest.Tool {
+			return call("write_file", map[string]any{"file_path": path, "content": content})
+		},
+		shell: func(line string) agenttest.Tool {
+			return call("run_shell_command", map[string]any{"command": line, "description": "Run it"})
+		},
 	}
 }
 

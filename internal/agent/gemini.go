@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// GeminiVersion is the release that this adapter was tried with.
+const GeminiVersion = "0.61.0"
+
+// geminiCLI drives Google's Gemini CLI without a person. It needs Node in PATH.
+type geminiCLI struct {
+	o Options
+}
+
+func newGemini(o Options) (Agent, error) {
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &geminiCLI{o: o}, nil
+}
+
+func (*geminiCLI) Name() string { return "gemini" }
+
+// Check looks for the executable and for Node.
+func (g *geminiCLI) Check(context.Context) error {
+	o := g.o
+	o.Program = ""
+	_, err := g.o.find("gemini")
+	if err == nil {
+		_, err = o.find("node")
+	}
+	if err != nil {
+		return fmt.Errorf("agent gemini: %w; install Node 20 or later, then `npm install --ignore-scripts --omit=optional --prefix DIR @google/gemini-cli@%s`, and add DIR/node_modules/.bin to PATH", err, GeminiVersion)
+	}
+	return nil
+}
+
+// geminiArgMax is the longest prompt that goes as an argument, of which Linux allows 128 KiB. The CLI waits for half a
+// second only for stdin to have something, which a busy machine may not keep; a longer prompt has to go there.
+const geminiArgMax = 100_000
+
+// geminiSettings are the user's settings of every call: the only ones that the CLI has beside the repository's, which
+// the guard protects. The tools that are left out would have the provider fetch pages.
+const geminiSettings = `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
+	`"general":{"enableAutoUpdate":false,"disableAutoUpdate":true,"maxAttempts":2},"privacy":{"usageStatisticsEnabled":false},` +
+	`"telemetry":{"enabled":false},"hooksConfig":{"enabled":false},"mcp":{"allowed":[]},"skills":{"enabled":false},` +
+	`"tools":{"exclude":["google_web_search","web_fetch"]}}`
+
+// geminiCommand lays the settings out in a directory that has to be new, and starts the CLI.
+func geminiCommand(program string, args []string) []string {
+	return append([]string{
+		"/bin/sh", "-c", `mkdir "$GEMINI_CLI_HOME" "$GEMINI_CLI_HOME/.gemini" && printf %s "$0" > "$GEMINI_CLI_HOME/.gemini/settings.json" && exec "$@"`,
+		geminiSettings, program,
+	}, args...)
+}
+
+func (g *geminiCLI) env(t Task, state string) []string {
+	env := []string{
+		"GEMINI_CLI_HOME=" + state, "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false",
+		// Without trust the CLI asks a person about each tool. What it may do is our confinement's affair.
+		"GEMINI_CLI_TRUST_WORKSPACE=true",
+	}
+	if t.Gateway.BaseURL != "" {
+		env = append(env, "GOOGLE_GEMINI_BASE_URL="+t.Gateway.BaseURL, "GEMINI_API_KEY="+t.Gateway.Nonce)
+	}
+	// A terminal that it thinks little of is warned about, in front of what matters.
+	base := slices.DeleteFunc(g.o.env(t, env...), func(kv string) bool { return strings.HasPrefix(kv, "TERM=") })
+	return append(base, "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1")
+}
+
+// Run starts the CLI once, with a directory for its settings and state that is new for each call.
+func (g *geminiCLI) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
+	if len(t.Args) > 0 {
+		return Outcome{Kind: RefusedStart, Detail: "agent.args[0]: the agent gemini takes no arguments: all that it has are proctor's", Next: "correct agent.args in the configuration", Lasting: true}, nil
+	}
+	if strings.TrimSpace(t.Prompt) == "" {
+		return Outcome{Kind: RefusedStart, Detail: "the prompt is empty", Lasting: true}, nil
+	}
+	if err := g.Check(ctx); err != nil {
+		return Outcome{Kind: RefusedStart, Detail: printable(err.Error(), detailMax), Next: next(RefusedStart, g.Name()), Lasting: true}, nil
+	}
+	program, err := g.o.find("gemini")
+	if err != nil {
+		return Outcome{}, err // Check has found it a moment ago
+	}
+	state, err := g.stateDir(t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer os.RemoveAll(state) // best effort: HOME is thrown away with the run
+	args := []string{"--output-format", "stream-json", "--approval-mode", "yolo"}
+	if t.Model != "" {
+		args = append(args, "--model", t.Model)
+	}
+	prompt, stdin := defuse(t.Prompt), io.Reader(strings.NewReader(""))
+	if len(prompt) <= geminiArgMax {
+		args = append(args, "--prompt="+prompt)
+	} else {
+		stdin = strings.NewReader(prompt)
+	}
+	s := newStream(newGeminiReader(on), on)
+	return job{
+		name: g.Name(), runner: g.o.Runner, grace: g.o.ResultGrace, secret: t.Gateway.Nonce, out: s,
+		cmd: sandbox.Command{
+			Argv: geminiCommand(program, args), Env: g.env(t, state), Dir: t.Dir,
+			Stdin: stdin, Timeout: t.Timeout, Grace: t.Grace,
+			Policy: g.o.policy(t, geminiDirs(program)...),
+		},
+		read: func(end ending) Outcome { return geminiOutcome(judge(s, end), end) },
+	}.run(ctx)
+}
+
+func (g *geminiCLI) stateDir(t Task) (string, error) {
+	var id [8]byte
+	if _, err := io.ReadFull(g.o.Rand, id[:]); err != nil {
+		return "", fmt.Errorf("run agent gemini: draw a directory name: %w", err)
+	}
+	return filepath.Join(t.Home, ".gemini-"+hex.EncodeToString(id[:])), nil
+}
+
+// geminiDirs are what the program needs to read: its package is more than the directory of its entry.
+func geminiDirs(program string) []string {
+	dirs := programDirs(program)
+	return append(dirs, filepath.Dir(dirs[len(dirs)-1]))
+}
+
+// Version asks the installed CLI for its version; it costs nothing.
+func (g *geminiCLI) Version(ctx context.Context, t Task) (string, error) {
+	if err := g.Check(ctx); err != nil {
+		return "", err
+	}
+	program, err := g.o.find("gemini")
+	if err != nil {
+		return "", err
+	}
+	state, err := g.stateDir(t)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(state)
+	out := &tail{max: 200}
+	res, err := g.o.Runner.Run(ctx, sandbox.Command{
+		Argv: geminiCommand(program, []string{"--version"}), Env: g.env(Task{Home: t.Home, Tmp: t.Tmp}, state), Dir: t.Dir,
+		Stdout: out, Timeout: time.Minute, Policy: g.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, geminiDirs(program)...),
+	})
+	if err != nil {
+		return "", fmt.Errorf("agent gemini: ask for its version: %w", err)
+	}
+	v := versionNumber.FindString(out.text(""))
+	if res.ExitCode != 0 || v == "" {
+		return "", errors.New("agent gemini: `gemini --version` told no version: reinstall it")
+	}
+	return v, nil
+}
