@@ -51,6 +51,7 @@ e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, AP
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
 	e2e/dynamodb/fetch bin/dynamodb
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
+	cd e2e/tools && $(GO) build -o ../../bin/aws-lambda-rie github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(DEBIAN); } || { echo "make e2e needs Debian's or Ubuntu's $(DEBIAN). Next: install them, or run it as root there"; exit 1; }
 
 .PHONY: e2e
@@ -60,7 +61,7 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	bin/proctor demo --agent codex
 	bin/proctor demo --agent gemini
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./internal/probe ./e2e/api
-	$(GO) test -tags e2e -count=1 -timeout 15m -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
+	$(GO) test -tags e2e -count=1 -timeout 15m -v -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 15m -run Npm ./internal/app
 	$(GO) test -tags e2e -count=1 -timeout 15m ./e2e/container
 

@@ -124,12 +124,17 @@ func newDoor(t *testing.T, api string, wait func(context.Context)) (url string) 
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wait(r.Context())
 		proxy.ServeHTTP(w, r)
-	}))
+	})) + "/api/v3"
+}
+
+func serveOn(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	return srv.URL + "/api/v3"
+	return srv.URL
 }
 
 // journal is a log that is read while a process writes it.
