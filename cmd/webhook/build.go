@@ -24,7 +24,7 @@ const forgeTime = 4 * time.Second
 func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 	c := webhook.Config{
 		Options:  trigger.Options{Label: e.getenv("PROCTOR_LABEL"), Prefix: e.getenv("PROCTOR_COMMANDS"), Self: trigger.Actor{Login: e.getenv("PROCTOR_SELF")}},
-		Workflow: e.getenv("PROCTOR_WORKFLOW"), Repos: e.list("PROCTOR_REPOS"), Store: k.store, Queue: k.queue, Log: log,
+		Workflow: e.getenv("PROCTOR_WORKFLOW"), Branches: e.getenv("PROCTOR_BRANCHES"), Repos: e.list("PROCTOR_REPOS"), Store: k.store, Queue: k.queue, Log: log,
 	}
 	var err error
 	if c.GitHubSecrets, err = e.secrets("PROCTOR_WEBHOOK_SECRET", "PROCTOR_WEBHOOK_SECRET_PREVIOUS"); err != nil {

@@ -35,6 +35,7 @@ func variables() []variable {
 		{"PROCTOR_LABEL", "trigger label; default proctor"},
 		{"PROCTOR_COMMANDS", "prefix of comment commands; default /proctor"},
 		{"PROCTOR_WORKFLOW", "workflow file to start; default proctor.yml"},
+		{"PROCTOR_BRANCHES", "how branches of runs begin; default proctor/"},
 		{"PROCTOR_ROLES", "roles that may ask, comma-separated; default admin,maintain,write"},
 		{"PROCTOR_BOTS", "account ids of bots that may ask, comma-separated"},
 		{"PROCTOR_STORE", "file that keeps claims and deliveries across restarts; default memory"},

@@ -58,8 +58,6 @@ func (s *session) claim(ctx context.Context) error {
 	if s.req.forge == nil {
 		return nil
 	}
-	r := s.req.forge.Remote()
-	s.remote = git.Remote{URL: r.URL, Username: r.Username, Token: r.Token}
 	if !s.req.dryRun {
 		lease, err := s.store.Acquire(ctx, s.remote, s.leaseRef(), s.id, leaseTime)
 		if err != nil {

@@ -71,7 +71,14 @@ func (s *session) tellForge(ctx context.Context, err error) {
 	if s.status.comment == nil && !errors.As(err, &held) { // the comment is the holder's
 		s.introduce(ctx)
 	}
-	s.move(ctx, outcome(s.rec))
+	ev := outcome(s.rec)
+	switch {
+	case s.queued:
+		ev = policy.EventQueued
+	case s.released && ev == policy.EventRefused:
+		ev = policy.EventNeedsHuman // or it would stand at the queue's head for ever
+	}
+	s.move(ctx, ev)
 	if err := s.status.finish(ctx, s.rec); err != nil {
 		s.note("the status comment could not be brought up to date: " + err.Error())
 	}
@@ -114,7 +121,8 @@ func (s *session) writeReport() {
 	}
 }
 
-// release ends the processes and gives the lease back; the run's directory goes.
+// release ends the processes, gives the lease back, and then what the day had reserved: of the three only that may be
+// left undone. The run's directory goes.
 func (s *session) release(ctx context.Context) {
 	_ = s.meter.Close(ctx) // what was in flight is booked or the provider's; either way the run is over
 	if s.lease != nil {
@@ -122,6 +130,7 @@ func (s *session) release(ctx context.Context) {
 			s.say("the issue's lease could not be given back; it ends by itself in " + leaseTime.String() + ": " + err.Error())
 		}
 	}
+	s.settleDay(ctx)
 	if s.store != nil {
 		s.store.Close()
 	}

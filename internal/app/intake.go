@@ -69,6 +69,10 @@ func (s *session) authorise(ctx context.Context) error {
 		// Whoever can push a branch could bring gates of their own along.
 		return refused("the job was started on "+s.req.ref+", and configuration and gates count only as they are on "+main, "start the workflow on the default branch")
 	}
+	s.connectGit()
+	if err := s.recallApproval(ctx); err != nil {
+		return err
+	}
 	facts := policy.Facts{Archived: repo.Archived, Started: true}
 	if n := s.trigger.Issue.Number; n != 0 {
 		if err := s.readIssue(ctx, n, &facts); err != nil {
@@ -80,8 +84,11 @@ func (s *session) authorise(ctx context.Context) error {
 			return fmt.Errorf("ask what %s may do: %w", s.trigger.Actor.Login, err)
 		}
 		s.rec.Trigger.Role = string(facts.Role)
-		if d := policy.Authorise(s.trigger, facts, s.rules(ctx)); !d.Allow {
-			return refused(d.Text, "")
+		if facts.OpenPulls, err = s.openPulls(ctx); err != nil {
+			return err
+		}
+		if err := s.decide(ctx, facts); err != nil {
+			return err
 		}
 	}
 	if s.trigger.Issue.Number == 0 {

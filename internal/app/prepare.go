@@ -14,6 +14,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/guard"
 	"github.com/proctor-ci/proctor/internal/guard/secrets"
+	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/meter"
 	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/policy"
@@ -82,10 +83,13 @@ func (s *session) confineProofs() error {
 }
 
 // ceiling is what this run may still spend and which limit that is.
-func (s *session) ceiling(earlier money.USD) (limit money.USD, name string) {
+func (s *session) ceiling(st loop.State) (limit money.USD, name string) {
 	limit, name = s.cfg.Stops.MaxCost, "stops.max_cost_usd"
-	if left := s.cfg.Budget.PerIssue - earlier; left < limit {
+	if left := s.cfg.Budget.PerIssue - st.IssueBefore; left < limit {
 		limit, name = max(left, 0), "budget.per_issue_usd"
+	}
+	if today := st.Spent.Add(s.day.granted); s.day.bounds && today < limit {
+		limit, name = today, s.day.cut
 	}
 	return limit, name
 }
@@ -100,7 +104,10 @@ func (s *session) openMeter(ctx context.Context) error {
 		return nil
 	}
 	st := s.begun0()
-	limit, _ := s.ceiling(st.IssueBefore)
+	if err := s.reserve(ctx, st); err != nil {
+		return err
+	}
+	limit, _ := s.ceiling(st)
 	cfg := meter.Config{
 		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: priceTable(s.cfg.Budget.Price, s.env.Now()), AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
 		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,

@@ -90,6 +90,9 @@ type session struct {
 	before    money.USD // what the issue had cost before this process
 	unsettled money.USD // part of before that is not known: held when an earlier machine was lost
 	unwiped   error     // a proof that could not be removed
+	day       allowance
+	queued    bool // the request waits for room
+	released  bool // it waited, and was started by an id alone
 }
 
 // run is the one path. It always returns a finished record that lies on disk, whatever happened.

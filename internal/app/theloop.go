@@ -33,7 +33,7 @@ func (s *session) loop(ctx context.Context) error {
 		return err
 	}
 	s.before = st.IssueBefore.Add(st.Earlier)
-	limit, name := s.ceiling(st.IssueBefore)
+	limit, name := s.ceiling(st)
 	limits := loop.Limits{
 		MaxTicks: s.cfg.Stops.MaxTicks, MaxCost: limit, CostCeiling: name,
 		MaxDuration: s.cfg.Stops.MaxDuration, Reserve: reserve(s.cfg.Stops.MaxDuration),

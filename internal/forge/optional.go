@@ -78,3 +78,16 @@ type Talker interface {
 	// Acknowledge reacts to a comment. Reacting twice is no error.
 	Acknowledge(ctx context.Context, at Place, id int64, r Reaction) error
 }
+
+// PullCounter counts open work.
+type PullCounter interface {
+	// OpenPulls are the head branches of the open pull/merge requests whose head is a branch of this repository that begins
+	// with prefix. At most the 1,000 newest requests are looked at.
+	OpenPulls(ctx context.Context, prefix string) ([]string, error)
+}
+
+// LabelLister finds issues by label.
+type LabelLister interface {
+	// Labelled are the open issues that carry the label, pull requests left out, the oldest first; at most 100.
+	Labelled(ctx context.Context, label string) ([]Issue, error)
+}

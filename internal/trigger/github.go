@@ -76,7 +76,8 @@ type ghEvent struct {
 		Status       string `json:"status"`
 		Conclusion   string `json:"conclusion"`
 	} `json:"workflow_run"`
-	Inputs map[string]any `json:"inputs"`
+	Inputs      map[string]any `json:"inputs"`
+	PullRequest ghPull         `json:"pull_request"`
 }
 
 // ParseGitHub reads a delivery's or an Actions event file's body. event is the name GitHub gives
@@ -111,7 +112,12 @@ func ParseGitHub(event string, body []byte, o Options) (Trigger, error) {
 	}
 	switch event {
 	case "issues":
+		if e.Action == "closed" {
+			return githubClosed(t, e)
+		}
 		return githubLabel(t, e, o)
+	case "pull_request":
+		return githubPull(t, e)
 	case "issue_comment":
 		return githubComment(t, e, o)
 	case "workflow_run":
@@ -123,7 +129,7 @@ func ParseGitHub(event string, body []byte, o Options) (Trigger, error) {
 
 func githubDoor(event string) bool {
 	switch event {
-	case "ping", "installation", "installation_repositories", "issues", "issue_comment", "workflow_run", "workflow_dispatch":
+	case "ping", "installation", "installation_repositories", "issues", "issue_comment", "pull_request", "workflow_run", "workflow_dispatch":
 		return true
 	}
 	return false

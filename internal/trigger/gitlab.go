@@ -80,7 +80,7 @@ const publicLevel = 20
 // and not in changes.labels.previous. Issue.Number and Change.Number are iids.
 func ParseGitLab(event string, body []byte, o Options) (Trigger, error) {
 	kind := strings.TrimPrefix(event, "Confidential ")
-	if kind != "Issue Hook" && kind != "Note Hook" {
+	if kind != "Issue Hook" && kind != "Note Hook" && kind != "Merge Request Hook" {
 		return Trigger{}, ignored(ReasonEvent, "event %s", name(event))
 	}
 	var e glEvent
@@ -100,9 +100,12 @@ func ParseGitLab(event string, body []byte, o Options) (Trigger, error) {
 		},
 	}
 	var err error
-	if kind == "Issue Hook" {
+	switch kind {
+	case "Issue Hook":
 		t, err = gitlabIssue(t, e, o)
-	} else {
+	case "Merge Request Hook":
+		t, err = gitlabMerge(t, e)
+	default:
 		t, err = gitlabNote(t, e, o)
 	}
 	if err != nil {

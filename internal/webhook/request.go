@@ -76,7 +76,7 @@ func eventKey(t trigger.Trigger, body string) string {
 	switch {
 	case t.Command != nil:
 		return subject + ":comment:" + strconv.FormatInt(t.Command.CommentID, 10)
-	case t.Asked.ID != 0:
+	case t.Asked.ID != 0 && t.Kind == trigger.KindLabel:
 		return subject + ":label:" + strconv.FormatInt(t.Asked.ID, 10)
 	}
 	return subject + ":" + body
@@ -146,6 +146,8 @@ func (h *Handler) facts(ctx context.Context, f Forge, d *delivery) (policy.Facts
 	// A merge request's iid is no issue's number on GitLab: its own state was in the event.
 	asksIssue := t.Change == nil || t.Forge == trigger.GitHub
 	asksLabel := t.Kind == trigger.KindLabel
+	// A request that waited for room has our own label in the trigger label's place.
+	out.Started = t.Kind == trigger.KindDispatch
 	wg.Go(func() { out.Role, roleErr = f.Role(ctx, t.Actor.Login) })
 	if asksIssue {
 		wg.Go(func() { issue, issueErr = f.Issue(ctx, t.Issue.Number) })

@@ -209,7 +209,7 @@ func (h *Handler) read(body []byte, d *delivery) (answer, bool) {
 		return accepted(StatusRecorded, string(t.Kind)), true
 	case !h.serves(t.Repo):
 		return accepted(StatusRefused, "repository"), true
-	case t.Kind == trigger.KindRun, h.explains(t):
+	case t.Kind == trigger.KindRun, t.Kind == trigger.KindClosed, h.explains(t):
 		return answer{}, false
 	}
 	if dec := policy.Precheck(t, h.cfg.Rules); !dec.Allow {
@@ -223,6 +223,8 @@ func (h *Handler) act(ctx context.Context, d *delivery) answer {
 	switch {
 	case d.t.Kind == trigger.KindRun:
 		return h.progress(ctx, d)
+	case d.t.Kind == trigger.KindClosed:
+		return h.closed(ctx, d)
 	case h.explains(d.t):
 		return h.explain(ctx, d)
 	}

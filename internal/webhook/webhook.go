@@ -56,6 +56,8 @@ type Config struct {
 	Rules   policy.Rules
 	// Repos are globs over "owner/name"; empty lets every repository in that the signature covers.
 	Repos []string
+	// Branches is how branches of ours begin, "proctor/" when empty: what stands in front of the number in publish.branch.
+	Branches string
 	// Workflow is the file to dispatch, "proctor.yml" when empty.
 	Workflow string
 	// Paths are where deliveries arrive, as suffixes of the request's path: a gateway puts its stage in
@@ -162,6 +164,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Rules.Roles == nil {
 		c.Rules.Roles = policy.DefaultRoles()
+	}
+	if c.Branches == "" {
+		c.Branches = "proctor/"
 	}
 	if c.Workflow == "" {
 		c.Workflow = "proctor.yml"

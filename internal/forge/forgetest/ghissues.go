@@ -59,6 +59,7 @@ const maxBody = 65536
 
 func (g *GitHub) issueRoutes() []route {
 	return []route{
+		{"GET /repos/{owner}/{repo}/issues", "issues", "read", listIssues},
 		{"GET /repos/{owner}/{repo}/issues/{number}", "issues|pull_requests", "read", getIssue},
 		{"POST /repos/{owner}/{repo}/issues/{number}/labels", "issues|pull_requests", "write", addIssueLabels},
 		{"DELETE /repos/{owner}/{repo}/issues/{number}/labels/{name}", "issues|pull_requests", "write", removeIssueLabel},

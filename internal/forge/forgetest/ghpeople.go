@@ -127,6 +127,7 @@ func (g *GitHub) EditIssue(number int, title, body string) error {
 func (g *GitHub) CloseIssue(number int) error {
 	return g.onIssue(number, func(is *issue) error {
 		is.state, is.closed = "closed", g.now()
+		g.emitClosed(is)
 		return nil
 	})
 }
@@ -138,6 +139,7 @@ func (g *GitHub) MergePull(number int) error {
 			return errors.New("not a pull request")
 		}
 		is.state, is.closed, is.pull.merged = "closed", g.now(), g.now()
+		g.emitClosed(is)
 		return nil
 	})
 }

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/policy"
+)
+
+// The ledger of a day lies in the repository itself, so that it binds every door and needs no server. Only its newest day is
+// kept.
+const (
+	dayRef    = "refs/proctor/spend"
+	dayFile   = "day.json"
+	dayFormat = "proctor-day"
+	daySwaps  = 20 // runs that begin at the same moment
+)
+
+// day is the ledger: one entry a run, what it reserved and then what it was.
+type day struct {
+	Format string            `json:"format"`
+	Date   string            `json:"date"` // UTC
+	Runs   map[string]dayRun `json:"runs"`
+}
+
+type dayRun struct {
+	Actor int64     `json:"actor"`
+	USD   money.USD `json:"usd"`
+	Open  bool      `json:"open,omitempty"` // still a reservation
+}
+
+// allowance is what the day leaves this run. The zero value leaves everything.
+type allowance struct {
+	bounds  bool
+	granted money.USD
+	cut     string
+	date    string
+	note    git.Note
+}
+
+func (s *session) today() string { return s.env.Now().UTC().Format(time.DateOnly) }
+
+// reserve books what this run may spend at most, before it spends. A run that cannot spend is no matter of
+// the ledger's.
+func (s *session) reserve(ctx context.Context, st loop.State) error {
+	if s.req.key.Value == "" || s.req.forge == nil || s.req.dryRun {
+		return nil
+	}
+	limit, _ := s.ceiling(st)
+	s.day = allowance{date: s.today()}
+	for range daySwaps {
+		d, note, err := s.readDay(ctx)
+		if err != nil {
+			return err
+		}
+		granted, cut := policy.Grant(limit-st.Spent, d.sums(s.trigger.Actor.ID), policy.Allowances{PerDay: s.cfg.Budget.PerDay, PerActorDay: s.cfg.Budget.PerActorDay})
+		d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: granted, Open: true}
+		if note, err = s.writeDay(ctx, note, d); err == nil {
+			s.day.bounds, s.day.granted, s.day.cut, s.day.note = true, granted, cut, note
+			return nil
+		}
+		if !errors.Is(err, git.ErrNoteChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("reserve this run's money: %d other runs wrote %s first", daySwaps, dayRef)
+}
+
+// settleDay writes down what the run has spent in the place of what it had reserved. A reservation that stays, because the
+// machine was lost, counts as spent until midnight UTC.
+func (s *session) settleDay(ctx context.Context) {
+	if !s.day.bounds || s.today() != s.day.date {
+		return
+	}
+	spent := s.meter.Spent()
+	for swap := range daySwaps {
+		d, note, err := decodeDay(s.day.note, s.day.date)
+		if swap > 0 {
+			d, note, err = s.readDay(ctx)
+		}
+		if err == nil {
+			d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: spent}
+			_, err = s.writeDay(ctx, note, d)
+		}
+		switch {
+		case err == nil:
+			return
+		case !errors.Is(err, git.ErrNoteChanged):
+			s.say("what this run reserved of the day's budget counts as spent until midnight UTC: " + err.Error())
+			return
+		}
+	}
+	s.say("what this run reserved of the day's budget counts as spent until midnight UTC: too many runs ended at once")
+}
+
+func (s *session) readDay(ctx context.Context) (day, git.Note, error) {
+	note, err := s.store.ReadNote(ctx, s.remote, dayRef, dayFile)
+	if err != nil {
+		return day{}, note, fmt.Errorf("read the day's spending: %w", err)
+	}
+	return decodeDay(note, s.day.date)
+}
+
+func decodeDay(note git.Note, date string) (day, git.Note, error) {
+	fresh := day{Format: dayFormat, Date: date, Runs: map[string]dayRun{}}
+	if note.ID == "" {
+		return fresh, note, nil
+	}
+	var d day
+	dec := json.NewDecoder(bytes.NewReader(note.Content))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil || d.Format != dayFormat {
+		return day{}, note, fmt.Errorf("the day's spending cannot be read: %s at %s is no ledger of ours. Next: look at who wrote it, then delete the ref", dayRef, note.ID)
+	}
+	if d.Date != date || d.Runs == nil {
+		return fresh, note, nil
+	}
+	return d, note, nil
+}
+
+func (s *session) writeDay(ctx context.Context, old git.Note, d day) (git.Note, error) {
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return old, err
+	}
+	return s.store.WriteNote(ctx, s.remote, dayRef, dayFile, old, append(raw, '\n'))
+}
+
+func (d day) sums(actor int64) policy.Day {
+	var out policy.Day
+	for _, r := range d.Runs {
+		out.Total = out.Total.Add(r.USD)
+		if r.Actor == actor {
+			out.Actor = out.Actor.Add(r.USD)
+		}
+	}
+	return out
+}

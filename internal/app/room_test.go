@@ -1,0 +1,58 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A request beyond trigger.max_open waits and starts when a pull request of ours ends, with what was approved when it was made.
+func TestARequestWithoutRoomWaitsForAPullRequestToEnd(t *testing.T) {
+	w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, config: map[string]string{"gates": visibleGates, "trigger": "{max_open: 1}"}})
+	first := w.label().ended("done", 0, "proctor:review")
+	w.issue = w.hub.OpenIssue("Another one", "It should be right too.", asker)
+	w.label().ended("refused", 7, "proctor:queued").says("trigger.max_open", "starts by itself")
+	edited := w.hub.OpenIssue("A third one", "Right as well.", asker)
+	waits := w.issue
+	w.issue = edited
+	w.label().ended("refused", 7, "proctor:queued")
+	w.issue = waits
+
+	if err := w.hub.MergePull(first.rec.Published.Number); err != nil {
+		t.Fatal(err)
+	}
+	w.next(t.Context()).ended("done", 0, "proctor:review")
+	one, _ := w.hub.Issue(1)
+	if slices.ContainsFunc(one.Labels, func(l string) bool { return strings.HasPrefix(l, "proctor") }) {
+		t.Errorf("the first issue still carries %q", one.Labels)
+	}
+
+	// INV-41: what is edited while it waits is not what was approved.
+	if err := w.hub.EditIssue(edited, "", "Something else altogether."); err != nil {
+		t.Fatal(err)
+	}
+	pulls := w.hub.Pulls()
+	if err := w.hub.MergePull(pulls[len(pulls)-1].Number); err != nil {
+		t.Fatal(err)
+	}
+	w.issue = edited
+	w.next(t.Context()).ended("refused", 7, "proctor:needs-human").says("edited")
+}
+
+// What a day has cost binds the next run of the repository, through whichever door, by a ledger that lies in the repository.
+func TestADaysBudgetBindsTheNextIssue(t *testing.T) {
+	w := open(t, setting{
+		plan:   []tick{{spend(50_000, 1000), reply(halfRight)}, {reply(allRight)}},
+		config: map[string]string{"stops": "{max_cost_usd: 0.05}", "budget": "{per_issue_usd: 1, per_day_usd: 0.06, per_actor_day_usd: 0.055}"},
+	})
+	j := w.label().ended("stopped_budget", 3, "proctor:needs-human").says("stops.max_cost_usd")
+	if got := j.rec.Totals.CostUSD.Decimal(); got != "0.055" {
+		t.Fatalf("the first run cost %s", got)
+	}
+	calls := len(w.model.Calls())
+	w.issue = w.hub.OpenIssue("Another one", "It should be right too.", asker)
+	w.label().ended("stopped_budget", 3, "proctor:needs-human").says("budget.per_actor_day_usd")
+	if got := len(w.model.Calls()); got != calls {
+		t.Errorf("%d model calls after the actor's day was spent", got-calls)
+	}
+}

@@ -1,0 +1,131 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/trigger"
+)
+
+// labeller sets labels on issues.
+type labeller interface {
+	SetLabels(ctx context.Context, number int, add, remove []string) error
+}
+
+// issueOfBranch is the issue's number at the end of a branch of ours, where publish.branch has it; 0 where there is none.
+func issueOfBranch(branch string) int {
+	digits := branch[len(strings.TrimRight(branch, "0123456789")):]
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// closed puts the labels of what is over away and starts what waited for the room that an ended pull request leaves.
+func (h *Handler) closed(ctx context.Context, d *delivery) answer {
+	number, ours := d.t.Issue.Number, d.t.Change == nil
+	if c := d.t.Change; c != nil {
+		ours = !c.FromFork && strings.HasPrefix(c.Head, h.cfg.Branches)
+		number = issueOfBranch(c.Head)
+	}
+	if !ours || number <= 0 {
+		return accepted(StatusIgnored, "other_branch")
+	}
+	f, a, ok := h.connect(ctx, d)
+	if !ok {
+		return a
+	}
+	if err := h.unlabel(ctx, f, number); err != nil {
+		d.cause = err
+		return forgeAnswer(err)
+	}
+	if d.t.Change == nil {
+		return accepted(StatusRecorded, "closed")
+	}
+	return h.release(ctx, f, d)
+}
+
+// unlabel takes our state labels off an issue whose request is over. One that was asked for again meanwhile keeps the trigger label: that is
+// a request of its own. An issue that is gone needs nothing.
+func (h *Handler) unlabel(ctx context.Context, f Forge, number int) error {
+	l, ok := f.(labeller)
+	if !ok {
+		return nil
+	}
+	issue, err := f.Issue(ctx, number)
+	if errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrMoved) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	states := policy.Labels{Trigger: h.cfg.Rules.Label}
+	_, remove := states.Next(issue.Labels, policy.EventFinished)
+	if issue.State == "open" {
+		// A pull request that was closed and not merged leaves the issue open, and somebody may have asked again.
+		kept := remove[:0]
+		for _, name := range remove {
+			if !strings.EqualFold(name, states.Trigger) && !strings.EqualFold(name, states.Queued()) && !strings.EqualFold(name, states.Running()) {
+				kept = append(kept, name)
+			}
+		}
+		remove = kept
+	}
+	if len(remove) == 0 {
+		return nil
+	}
+	return l.SetLabels(ctx, number, nil, remove)
+}
+
+// release dispatches the oldest issue that waits for room, once for each pull request that ended. The run finds what was
+// approved by the label event's id, and decides anew on all of it.
+func (h *Handler) release(ctx context.Context, f Forge, d *delivery) answer {
+	lister, ok := f.(forge.LabelLister)
+	if !ok {
+		return accepted(StatusRecorded, "closed")
+	}
+	queue, err := lister.Labelled(ctx, policy.Labels{Trigger: h.cfg.Rules.Label}.Queued())
+	if err != nil {
+		d.cause = err
+		return forgeAnswer(err)
+	}
+	for _, issue := range queue {
+		next, err := h.waiting(ctx, f, d, issue)
+		if err != nil {
+			d.cause = err
+			return forgeAnswer(err)
+		}
+		a := h.request(ctx, next)
+		d.cause = errors.Join(d.cause, next.cause)
+		if a.Status == StatusRefused {
+			// Its asker may not ask any more, or it was closed: the next one has the room.
+			h.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "waiting request refused", slog.Int(keyIssue, issue.Number), slog.String(keyReason, a.Reason))
+			continue
+		}
+		return a
+	}
+	return accepted(StatusRecorded, "closed")
+}
+
+// waiting is the request of an issue in the queue, as the dispatch that it is now.
+func (h *Handler) waiting(ctx context.Context, f Forge, d *delivery, issue forge.Issue) (*delivery, error) {
+	ev, err := f.LabelEvent(ctx, issue.Number, h.cfg.Rules.Label)
+	if err != nil {
+		return nil, err
+	}
+	t := trigger.Trigger{
+		Forge: d.t.Forge, Kind: trigger.KindDispatch, Event: d.t.Event, Action: d.t.Action, Repo: d.t.Repo, Install: d.t.Install,
+		Issue: trigger.Issue{Number: issue.Number, State: issue.State}, Actor: trigger.Actor{Login: ev.Actor.Login, ID: ev.Actor.ID, Bot: ev.Actor.Bot},
+		Asked: trigger.Asked{ID: ev.ID, At: ev.At},
+	}
+	// One closed pull request starts one run, however often it is told of. The delivery itself has no claim.
+	key := fmt.Sprintf("closed:%s:%d:%d:%s:%d", t.Forge, t.Repo.ID, d.t.Change.Number, d.t.Change.HeadSHA, ev.ID)
+	return &delivery{forge: d.forge, event: d.event, t: t, body: key}, nil
+}

@@ -1,0 +1,125 @@
+package webhook_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/trigger"
+	"github.com/proctor-ci/proctor/internal/webhook"
+)
+
+// board is a world whose labels can be listed and set.
+type board struct {
+	*world
+	queued  []int
+	removed []string
+}
+
+func (b *board) Labelled(_ context.Context, label string) ([]forge.Issue, error) {
+	var out []forge.Issue
+	for _, n := range b.queued {
+		out = append(out, forge.Issue{Number: n, State: "open", Labels: []string{label}})
+	}
+	return out, nil
+}
+
+func (b *board) SetLabels(_ context.Context, _ int, _, remove []string) error {
+	b.removed = append(b.removed, remove...)
+	return nil
+}
+
+func endedPull(t *testing.T, head string, fork bool, number int) []byte {
+	t.Helper()
+	from := 5
+	if fork {
+		from = 6
+	}
+	b, err := json.Marshal(map[string]any{
+		"action": "closed", "number": number, "installation": map[string]any{"id": 6},
+		"pull_request": map[string]any{"number": number, "merged": true, "head": map[string]any{"ref": head, "sha": "abc", "repo": map[string]any{"id": from}}},
+		"repository":   map[string]any{"id": 5, "name": "shop", "default_branch": "trunk", "owner": map[string]any{"login": "octo"}},
+		"sender":       map[string]any{"login": "ann", "id": 7, "type": "User"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func boarded(t *testing.T, queued ...int) (*rig, *board) {
+	t.Helper()
+	var b *board
+	r := newRig(t, func(c *webhook.Config) {
+		c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return b, nil }
+	})
+	b = &board{world: r.w, queued: queued}
+	r.w.issue = func(n int) forge.Issue {
+		return forge.Issue{Number: n, Title: title(n), State: "open", Labels: []string{"proctor:queued", "proctor:review", "mine"}}
+	}
+	return r, b
+}
+
+func TestAnEndedPullRequestStartsWhatWaitedAndOnlyThat(t *testing.T) {
+	t.Parallel()
+	r, b := boarded(t, 8, 9)
+	for name, body := range map[string][]byte{
+		"somebody's branch": endedPull(t, "mine/issue-3", false, 20),
+		"a fork's branch":   endedPull(t, "proctor/issue-3", true, 21),
+		"no number":         endedPull(t, "proctor/issue-x", false, 22),
+	} {
+		if g := r.deliver("pull_request", "d"+name, body); g.Reason != "other_branch" || r.w.dispatched() != 0 {
+			t.Errorf("%s: %v", name, g)
+		}
+	}
+	if g := r.deliver("pull_request", "d1", endedPull(t, "proctor/issue-3", false, 23)); g.Status != "dispatched" {
+		t.Fatal(g)
+	}
+	if g := r.deliver("pull_request", "d2", endedPull(t, "proctor/issue-3", false, 23)); g.Status != "duplicate" {
+		t.Errorf("the same end again: %v", g)
+	}
+	if len(r.w.runs) != 1 || r.w.runs[0][trigger.InputIssue] != "8" {
+		t.Fatalf("runs %v, want the oldest that waits", r.w.runs)
+	}
+	in, err := url.ParseQuery(r.w.runs[0][trigger.InputRequest])
+	if err != nil || in.Get(trigger.InputEvent) == "" || in.Has(trigger.InputSnapshot) || in.Get(trigger.InputActor) != "7:ann" {
+		t.Errorf("it asks by %v, want the label event and its actor, and no approval of its own", in)
+	}
+	if !slices.Equal(b.removed, []string{"proctor:review", "proctor:review"}) {
+		t.Errorf("labels taken off: %q", b.removed)
+	}
+}
+
+func TestAWaitingRequestWhoseAskerMayNotAnyMoreGivesItsRoomToTheNext(t *testing.T) {
+	t.Parallel()
+	r, _ := boarded(t, 8, 9)
+	r.w.event = func(n int) (forge.LabelEvent, error) {
+		ev, err := newWorld().event(n)
+		if n == 8 {
+			ev.Actor = forge.User{Login: "proctor[bot]", ID: 99}
+		}
+		return ev, err
+	}
+	if g := r.deliver("pull_request", "d1", endedPull(t, "proctor/issue-3", false, 23)); g.Status != "dispatched" || r.w.runs[0][trigger.InputIssue] != "9" {
+		t.Errorf("%v, runs %v", g, r.w.runs)
+	}
+	empty, _ := boarded(t)
+	if g := empty.deliver("pull_request", "d1", endedPull(t, "proctor/issue-3", false, 23)); g.Code != 202 || g.Reason != "closed" {
+		t.Errorf("nothing waits: %v", g)
+	}
+}
+
+func TestAClosedIssueLosesOurLabels(t *testing.T) {
+	t.Parallel()
+	r, b := boarded(t, 8)
+	r.w.issue = func(n int) forge.Issue {
+		return forge.Issue{Number: n, State: "closed", Labels: []string{"proctor", "proctor:queued", "mine"}}
+	}
+	body := event(map[string]any{"action": "closed"}, 3, nil)
+	if g := r.deliver("issues", "d1", body); g.Code != 202 || g.Reason != "closed" || !slices.Equal(b.removed, []string{"proctor", "proctor:queued"}) || r.w.dispatched() != 0 {
+		t.Errorf("%v, taken off %q, %d dispatched", g, b.removed, r.w.dispatched())
+	}
+}
