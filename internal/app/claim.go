@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/loop"
@@ -27,6 +28,8 @@ type checkpoint struct {
 	Base   string     `json:"base"`   // the base commit; another one begins anew
 	Goal   string     `json:"goal"`   // the snapshot the work is for
 
+	Raised []raise `json:"raised,omitempty"` // what comments added to the issue's budget
+
 	Published string `json:"published,omitempty"` // the run whose draft is open
 	Asked     string `json:"asked,omitempty"`     // the request that the last of the runs was made for
 
@@ -38,7 +41,7 @@ type checkpoint struct {
 
 const (
 	leaseTime  = 3 * time.Minute
-	leaseEvery = 50 * time.Second
+	leaseEvery = 20 * time.Second // also how soon a request to stop is heard
 )
 
 // key names this run's work among the refs of the forge; it is made of digits or hex only.
@@ -66,6 +69,9 @@ func (s *session) claim(ctx context.Context) error {
 		s.lease = lease
 	}
 	if err := s.recall(ctx); err != nil {
+		return err
+	}
+	if err := s.steer(ctx); err != nil {
 		return err
 	}
 	return s.aim(ctx)
@@ -104,14 +110,16 @@ func (s *session) resumable() (bool, string) {
 	switch c := s.saved; {
 	case c.State.Version == 0:
 		return false, ""
+	case s.anew:
+		return false, "it was asked to start again from the base commit"
 	case c.Goal != s.rec.Trigger.Snapshot:
-		return false, "an earlier run worked on another text of this issue: this one begins anew, and what was spent counts"
+		return false, "an earlier run worked on another text of this issue"
 	case c.Base != s.rec.Base.ID:
-		return false, "the default branch has moved since an earlier run: this one begins anew, and what was spent counts"
+		return false, "the default branch has moved since an earlier run"
 	case c.State.End != nil && c.State.End.Terminal == loop.SafetyHalt:
-		return false, "an earlier run broke a rule: this one begins anew, and what was spent counts"
+		return false, "an earlier run broke a rule"
 	case c.State.End != nil && c.State.End.Terminal == loop.Done && c.Published == c.Runs[len(c.Runs)-1] && c.Asked != s.request():
-		return false, "an earlier run was published: this one begins anew, and what was spent counts"
+		return false, "an earlier run was published"
 	}
 	return true, ""
 }
@@ -124,7 +132,7 @@ func (s *session) begun() loop.State {
 		return loop.Resume(s.saved.State, s.askedAgain())
 	}
 	if why != "" {
-		s.note(why + s.heldFor())
+		s.note(why + ": this one begins anew, and what was spent counts" + s.heldFor())
 	}
 	s.saved.forget()
 	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})
@@ -144,6 +152,9 @@ func (s *session) heldFor() string {
 func (s *session) request() string {
 	if s.labelEvent != 0 {
 		return fmt.Sprintf("label event %d", s.labelEvent)
+	}
+	if id := s.order.comment.ID; id != 0 {
+		return fmt.Sprintf("comment %d", id)
 	}
 	return s.req.runURL
 }
@@ -188,6 +199,9 @@ func (s *session) announce(ctx context.Context) {
 		return
 	}
 	s.status.start(publish.NewStatus(s.req.forge, s.issue.Number, s.env.Now, s.red))
+	if s.trigger.Command != nil {
+		s.acknowledge(ctx, forge.ReactionAccepted)
+	}
 	s.move(ctx, policy.EventStarted)
 }
 
@@ -207,7 +221,8 @@ func (s *session) move(ctx context.Context, ev policy.Event) {
 	}
 }
 
-// holdLease renews until stop is called. A lost lease ends the run: somebody else works on the issue.
+// holdLease renews until stop is called. A lost lease ends the run: somebody else works on the issue. So does a
+// request to stop.
 func (s *session) holdLease(ctx context.Context) (context.Context, func()) {
 	if s.lease == nil {
 		return ctx, func() {}
@@ -217,7 +232,9 @@ func (s *session) holdLease(ctx context.Context) (context.Context, func()) {
 	go func() {
 		defer close(done)
 		for s.env.Sleep(held, leaseEvery) == nil {
-			if err := s.lease.Renew(held, leaseTime); errors.Is(err, git.ErrLeaseLost) {
+			err := s.lease.Renew(held, leaseTime)
+			var stop *git.StopError
+			if errors.Is(err, git.ErrLeaseLost) || errors.As(err, &stop) {
 				lost(err)
 			}
 		}

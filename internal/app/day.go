@@ -50,7 +50,7 @@ func (s *session) today() string { return s.env.Now().UTC().Format(time.DateOnly
 // reserve books what this run may spend at most, before it spends. A run that cannot spend is no matter of
 // the ledger's.
 func (s *session) reserve(ctx context.Context, st loop.State) error {
-	if s.req.key.Value == "" || s.req.forge == nil || s.req.dryRun {
+	if s.req.forge == nil || s.req.dryRun {
 		return nil
 	}
 	limit, _ := s.ceiling(st)

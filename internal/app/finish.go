@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -67,6 +68,10 @@ func (s *session) tellForge(ctx context.Context, err error) {
 	if s.req.dryRun || s.req.forge == nil {
 		return
 	}
+	if s.aside(ctx) {
+		s.reply(ctx)
+		return
+	}
 	var held *git.HeldError
 	if s.status.comment == nil && !errors.As(err, &held) { // the comment is the holder's
 		s.introduce(ctx)
@@ -82,6 +87,32 @@ func (s *session) tellForge(ctx context.Context, err error) {
 	if err := s.status.finish(ctx, s.rec); err != nil {
 		s.note("the status comment could not be brought up to date: " + err.Error())
 	}
+}
+
+// aside tells whether what ended is a comment, or a command in one, that became no run: the status comment and the labels are
+// those of the issue's runs then, and stay as they are.
+func (s *session) aside(ctx context.Context) bool {
+	if s.status.comment != nil {
+		return false
+	}
+	if s.rec.Terminal == evidence.Answered || s.trigger.Command != nil {
+		return true
+	}
+	if s.trigger.Kind != "" {
+		return false
+	}
+	// It ended before its trigger was read: the configuration is wrong, say.
+	s.cfg.Trigger.Label = first(s.cfg.Trigger.Label, trigger.DefaultLabel)
+	t, err := s.req.parse(s.cfg)
+	if err != nil || t.Command == nil {
+		return false
+	}
+	s.keepTrigger(t)
+	if err := s.heed(ctx); err == nil {
+		role, err := s.req.forge.Role(ctx, s.trigger.Actor.Login)
+		s.order.heard = err == nil && !s.trigger.Actor.Bot && slices.Contains(policy.DefaultRoles(), role)
+	}
+	return true
 }
 
 // introduce finds the issue of a request that ended before its run was announced. An event that asked for nothing

@@ -25,6 +25,9 @@ func (s *session) intake(ctx context.Context) error {
 	t, err := s.req.parse(s.cfg)
 	if err != nil {
 		var ignored *trigger.Ignored
+		if errors.As(err, &ignored) && ignored.Reason == trigger.ReasonNoCommand {
+			return &ended{terminal: evidence.Answered, reason: "there is no command in this comment"}
+		}
 		if errors.As(err, &ignored) {
 			return refused("this event asks for no run: "+ignored.Error(), "")
 		}
@@ -73,6 +76,11 @@ func (s *session) authorise(ctx context.Context) error {
 	if err := s.recallApproval(ctx); err != nil {
 		return err
 	}
+	if s.trigger.Command != nil {
+		if err := s.heed(ctx); err != nil {
+			return err
+		}
+	}
 	facts := policy.Facts{Archived: repo.Archived, Started: true}
 	if n := s.trigger.Issue.Number; n != 0 {
 		if err := s.readIssue(ctx, n, &facts); err != nil {
@@ -87,7 +95,13 @@ func (s *session) authorise(ctx context.Context) error {
 		if facts.OpenPulls, err = s.openPulls(ctx); err != nil {
 			return err
 		}
-		if err := s.decide(ctx, facts); err != nil {
+		if err := s.permit(ctx, facts); err != nil {
+			return err
+		}
+	}
+	if s.trigger.Command != nil {
+		s.acknowledge(ctx, forge.ReactionSeen)
+		if err := s.obey(ctx); err != nil {
 			return err
 		}
 	}
@@ -98,6 +112,13 @@ func (s *session) authorise(ctx context.Context) error {
 	s.rec.Trigger.Verified = true
 	s.setGoal(s.issue.Title, s.issue.Body)
 	return s.readComments(ctx)
+}
+
+func (s *session) permit(ctx context.Context, facts policy.Facts) error {
+	if s.trigger.Command != nil {
+		return s.permitted(ctx, facts)
+	}
+	return s.decide(ctx, facts)
 }
 
 // Bounds of what is read of a discussion: each author costs a call.

@@ -27,6 +27,8 @@ const (
 	pidVariable = "PROCTOR_TEST_PID"
 	// environVariable names a file for the environment that the process was started with.
 	environVariable = "PROCTOR_TEST_ENVIRON"
+	// hurryVariable bounds the process's waits, so that a lease is renewed, and a request to stop read, at once.
+	hurryVariable = "PROCTOR_TEST_HURRY"
 	// laterVariable sets the process's clock ahead by a duration, so that a lost run's lease is over without a wait.
 	laterVariable = "PROCTOR_TEST_LATER"
 	// sleepsVariable names a file to which the process adds a line for each wait.
@@ -67,6 +69,10 @@ func TestMain(m *testing.M) {
 			}
 			if at := env.Getenv(reachVariable); at != "" {
 				env.Reach = reachTo(at)
+			}
+			if d, err := time.ParseDuration(env.Getenv(hurryVariable)); err == nil {
+				sleep := env.Sleep
+				env.Sleep = func(ctx context.Context, full time.Duration) error { return sleep(ctx, min(d, full)) }
 			}
 			return Action(ctx, env)
 		})

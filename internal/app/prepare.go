@@ -85,7 +85,7 @@ func (s *session) confineProofs() error {
 // ceiling is what this run may still spend and which limit that is.
 func (s *session) ceiling(st loop.State) (limit money.USD, name string) {
 	limit, name = s.cfg.Stops.MaxCost, "stops.max_cost_usd"
-	if left := s.cfg.Budget.PerIssue - st.IssueBefore; left < limit {
+	if left := s.cfg.Budget.PerIssue.Add(s.saved.raised()) - st.IssueBefore; left < limit {
 		limit, name = max(left, 0), "budget.per_issue_usd"
 	}
 	if today := st.Spent.Add(s.day.granted); s.day.bounds && today < limit {

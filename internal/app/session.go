@@ -52,6 +52,9 @@ type session struct {
 	trigger    trigger.Trigger
 	labelEvent int64 // id of the one that asked, 0 where none did
 	issue      *forge.Issue
+	change     *forge.PullRequest // that a command was written on
+	order      order
+	anew       bool // a command asked to begin at the base commit
 	goal       goal
 	comments   []prompt.Comment // of writers, oldest first
 	labels     policy.Labels
@@ -128,12 +131,15 @@ func (s *session) work(ctx context.Context) error {
 	return nil
 }
 
+// runTime is the part of a run's id that says when it began, in UTC.
+const runTime = "20060102-150405"
+
 // begin sets up what even a run that fails at once leaves behind.
 func (s *session) begin() {
 	var b [4]byte
 	s.env.random(b[:])
 	now := s.env.Now().UTC()
-	s.id = now.Format("20060102-150405-") + hex.EncodeToString(b[:])
+	s.id = now.Format(runTime) + "-" + hex.EncodeToString(b[:])
 	s.red = evidence.NewRedactor(s.req.secrets...)
 	s.rec = evidence.Record{
 		Schema: evidence.SchemaVersion, Tool: evidence.Tool{Version: version, Commit: commit},

@@ -9,6 +9,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/gate"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/prompt"
 )
 
 // agentFailures is how many equal failures in a row stop being feedback.
@@ -64,6 +65,10 @@ func (s *session) loop(ctx context.Context) error {
 	s.showPlan(st)
 	s.rec.Risk = evidence.Risk{Level: string(s.verdict.Risk), Why: s.verdict.Why}
 	s.rec.Finish(string(st.End.Terminal), st.End.Reason, st.End.Next)
+	var stop *git.StopError
+	if st.End.Terminal == loop.Cancelled && errors.As(context.Cause(held), &stop) {
+		s.rec.Finish(evidence.Cancelled, "stopped by a comment of "+prompt.Inline(stop.By, 60), "write "+s.prefix()+" resume, or add the label again, to go on")
+	}
 	return nil
 }
 

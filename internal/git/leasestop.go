@@ -29,7 +29,7 @@ func (s *Store) Holder(ctx context.Context, remote Remote, ref string) (Holding,
 }
 
 // stopTries is how often a request to stop is written anew because the holder renewed its lease meanwhile.
-const stopTries = 5
+const stopTries = 10
 
 // AskToStop leaves a request to stop in the lease of holder; by says who asks and is not empty. The lease stays the
 // holder's, who reads the request at its next renewal. false: holder holds it no more.

@@ -79,6 +79,15 @@ func (p *Publisher) Aim(ctx context.Context, branch, base string, ours []string)
 		"delete the branches that are not needed any more, or set publish.branch to another name")
 }
 
+// Ours tells whether a run opened pr: our account wrote it, and its body carries our marker.
+func Ours(ctx context.Context, f forge.Forge, pr forge.PullRequest) (bool, error) {
+	self, err := selfOf(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	return self.wrote(pr.Author) && evidence.PullRequestHead(pr.Body) != "", nil
+}
+
 // account is who we are, as far as the token can tell.
 type account struct {
 	user  forge.User

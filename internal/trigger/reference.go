@@ -43,6 +43,7 @@ half a minute, saves what it has and ends ` + "`cancelled`" + `. A run that bega
 - **The workflow** that ` + "`proctor init`" + ` writes listens to ` + "`issue_comment`" + ` and skips comments without the prefix before a runner is used for more than that.
 - **The webhook** reads comments, answers ` + "`help`" + ` itself, and dispatches the rest with the comment's id. The run fetches that comment again and
   believes neither the command nor the actor of the dispatch without it.
+- **Both at once** would answer twice: with the webhook, take ` + "`issue_comment`" + ` out of the workflow. Two runs on one issue exclude each other all the same.
 - **GitLab** has no pipeline for a comment, so there it takes the webhook.
 `)
 	return b.String()

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge/forgetest"
+)
+
+// pipeline runs the job that waits and reads its record.
+func (w *labWorld) pipeline() evidence.Record {
+	w.t.Helper()
+	w.lab.Settle()
+	res, err := w.runner.Run(w.t.Context())
+	if err != nil {
+		w.t.Fatalf("the pipeline: %v\n%s", err, res.Pipeline.Log)
+	}
+	rec, err := evidence.Read(filepath.Join(res.Workspace, "proctor"))
+	if err != nil {
+		w.t.Fatalf("INV-54 the record: %v\n%s", err, res.Pipeline.Log)
+	}
+	return rec
+}
+
+// GitLab numbers merge requests apart from issues: a command on merge request 1 must not speak on issue 1.
+func TestCommandsOnGitLabAreAnsweredWhereTheyStand(t *testing.T) {
+	t.Parallel()
+	w := openLab(t, setting{plan: []tick{{reply(allRight)}}})
+	// So that the numbers of the issue and of its merge request differ.
+	w.issue = w.lab.OpenIssue("The answer is wrong", "It should be **right**.", asker)
+	id, err := w.lab.Comment(w.issue, asker, "/proctor run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec := w.pipeline(); rec.Terminal != "done" || rec.Trigger.Issue != w.issue || rec.Trigger.Actor != asker {
+		t.Fatalf("ended %s: %s", rec.Terminal, rec.Reason)
+	}
+	is, _ := w.lab.Issue(w.issue)
+	if is.Comments[0].ID != id || strings.Join(is.Comments[0].Reactions, " ") != "eyes rocket" || len(is.Comments) != 2 {
+		t.Errorf("notes of the issue %+v", is.Comments)
+	}
+	pull := w.lab.Pulls()[0]
+	if pull.Number == w.issue {
+		t.Fatal("the numbers are equal: this test proves nothing")
+	}
+	ask := func(number int, body string) (evidence.Record, []forgetest.Comment) {
+		t.Helper()
+		if _, err := w.lab.CommentOnPull(number, asker, body); err != nil {
+			t.Fatal(err)
+		}
+		rec := w.pipeline()
+		return rec, w.lab.PullComments(number)
+	}
+	rec, notes := ask(pull.Number, "/proctor explain")
+	if rec.Terminal != "answered" || rec.Trigger.Issue != w.issue || len(notes) != 2 || !strings.Contains(notes[1].Body, "Proved") || strings.Join(notes[0].Reactions, " ") != "eyes" {
+		t.Errorf("ended %s about issue %d: %s; notes %+v", rec.Terminal, rec.Trigger.Issue, rec.Reason, notes)
+	}
+	foreign := w.lab.OpenPull("Mine", "main", "main", asker, false)
+	rec, notes = ask(foreign, "/proctor retry")
+	if rec.Terminal != "refused" || len(notes) != 2 || !strings.Contains(notes[1].Body, "no run of Proctor") {
+		t.Errorf("ended %s: %s; notes %+v", rec.Terminal, rec.Reason, notes)
+	}
+	for n := 1; n <= 2; n++ {
+		if other, _ := w.lab.Issue(n); len(other.Comments) != map[bool]int{true: 2, false: 0}[n == w.issue] {
+			t.Errorf("issue %d has the notes %s", n, fmt.Sprint(other.Comments))
+		}
+	}
+}
