@@ -205,7 +205,8 @@ func TestRunsAreAskedForAndExplainedByComments(t *testing.T) {
 		t.Errorf("the record names issue %d, want %d", said.rec.Trigger.Issue, w.issue)
 	}
 	// One that no run opened is nobody's, and a fork never gets near a run.
-	w.must2(w.hub.Commit(t.Context(), "by-hand", nil, "by hand"))
+	w.must2(w.hub.Commit(t.Context(), "by-hand", theirFile(), "by hand"))
+	w.peoples = append(w.peoples, "refs/heads/by-hand")
 	foreign, forked := w.hub.OpenPull("Mine", "by-hand", base, asker, false), w.hub.OpenPull("Theirs", w.branch(), base, "stranger", true)
 	for number, word := range map[int]string{foreign: "no run of Proctor", forked: "fork"} {
 		j, id := w.commandOn(number, asker, "/proctor retry")

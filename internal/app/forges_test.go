@@ -27,6 +27,7 @@ type labWorld struct {
 	t      *testing.T
 	dir    string
 	lab    *forgetest.GitLab
+	model  *world // its model server is used, and nothing else of it
 	runner forgetest.GitLabRunner
 	issue  int
 }
@@ -36,7 +37,7 @@ const labBot = "project_4200_bot_1"
 func openLab(t *testing.T, s setting) *labWorld {
 	t.Helper()
 	model := again(t, s) // for its model server
-	w := &labWorld{t: t, dir: model.dir}
+	w := &labWorld{t: t, dir: model.dir, model: model}
 	s.mark = sealedMark
 	s.files = merged(s.files, map[string]string{".gitlab-ci.yml": "proctor: {script: [proctor-action]}\n"})
 	tree := fstest.MapFS{}

@@ -31,6 +31,17 @@ func (s *session) baseBranch() string {
 	return s.trigger.Repo.DefaultBranch
 }
 
+// rebase follows a default branch that was renamed while the run went on: a pull request for the old name would be refused.
+func (s *session) rebase(ctx context.Context) {
+	repo, err := s.req.forge.Repository(ctx)
+	if err != nil || repo.DefaultBranch == s.trigger.Repo.DefaultBranch || repo.DefaultBranch == "" {
+		return // what is wrong with the forge shows at the next step, with its own words
+	}
+	s.note(fmt.Sprintf("the default branch was renamed from %s to %s while the run went on", s.trigger.Repo.DefaultBranch, repo.DefaultBranch))
+	s.trigger.Repo.DefaultBranch = repo.DefaultBranch
+	s.remote.DefaultBranch = repo.DefaultBranch
+}
+
 // Push makes the branch point at the commit, only over what the run saw there.
 func (s *session) Push(ctx context.Context, branch, commit, expect string) error {
 	r := s.remote
@@ -59,6 +70,7 @@ func (s *session) publish(ctx context.Context) error {
 	if s.req.forge == nil {
 		return s.keepLocally(ctx)
 	}
+	s.rebase(ctx)
 	s.settle()
 	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
 	out, err := p.Publish(ctx, publish.Request{

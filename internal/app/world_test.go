@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -47,17 +48,19 @@ type setting struct {
 
 // world is a GitHub, a model, a webhook and a runner on loopback, with one issue.
 type world struct {
-	t      *testing.T
-	dir    string
-	hub    *forgetest.GitHub
-	model  *agenttest.Model
-	called chan struct{} // gets one element for each model call
-	runner forgetest.Runner
-	env    map[string]string
-	key    string
-	issue  int
-	hook   string // where the webhook listens
-	mark   string // what nobody may see, "" where everybody may
+	t       *testing.T
+	dir     string
+	hub     *forgetest.GitHub
+	model   *agenttest.Model
+	called  chan struct{}          // gets one element for each model call
+	mid     atomic.Pointer[func()] // what happens in front of the next model call, once
+	runner  forgetest.Runner
+	env     map[string]string
+	key     string
+	issue   int
+	hook    string   // where the webhook listens
+	peoples []string // refs that people made
+	mark    string   // what nobody may see, "" where everybody may
 }
 
 // What the sealed file holds and nobody may see, and the two lines of the answer that the gates look at. In a file
@@ -84,7 +87,7 @@ func open(t *testing.T, s setting) *world {
 // again makes one more world in a test that has opened one.
 func again(t *testing.T, s setting) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), called: make(chan struct{}, 1000), env: s.env, key: "sk-" + "e2e-" + strings.Repeat("k3y", 12)}
+	w := &world{t: t, dir: t.TempDir(), peoples: []string{"refs/heads/" + base}, called: make(chan struct{}, 1000), env: s.env, key: "sk-" + "e2e-" + strings.Repeat("k3y", 12)}
 	// The untrusted processes have a user of their own, who must be able to come by.
 	if err := os.Chmod(filepath.Dir(w.dir), 0o711); err != nil {
 		t.Fatal(err)
@@ -115,6 +118,9 @@ func again(t *testing.T, s setting) *world {
 			w.called <- struct{}{}
 			<-r.Context().Done()
 			return
+		}
+		if f := w.mid.Swap(nil); f != nil {
+			(*f)()
 		}
 		w.model.ServeHTTP(rw, r)
 		w.called <- struct{}{}

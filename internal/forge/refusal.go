@@ -30,6 +30,7 @@ var gitRefusals = []Refusal{
 	{Says: "stale info", Kind: ErrConflict, Next: humanPushed},
 	{Says: "fetch first", Kind: ErrConflict, Next: humanPushed},
 	{Says: "non-fast-forward", Kind: ErrConflict, Next: humanPushed},
+	{Says: "shallow update not allowed", Kind: ErrConflict, Next: "the branch that the run began on was rewritten meanwhile, and the forge has its base commit no more: add the label again to begin on the new one"},
 	{Says: "cannot lock ref", Kind: ErrConflict, Next: "a branch whose name is a folder of this one exists: delete it or change `publish.branch`"},
 	{Says: "returned error: 413", Kind: ErrTooLarge, Next: "take the large file out of the change, or use Git LFS"},
 	{Says: "returned error: 30", Kind: ErrMoved, Next: "the repository was moved or renamed: configure where it is now; the token was not sent on"},

@@ -97,6 +97,7 @@ func TestEveryRefusalOfAPushKeepsTheCommitAndSaysWhatToClick(t *testing.T) {
 		"deleted repository":   {"github", "remote: Repository not found.", forge.ErrNotFound, "still exists"},
 		"archived":             {"github", "remote: This repository was archived so it is read-only.", forge.ErrArchived, "unarchive"},
 		"renamed repository":   {"gitlab", "fatal: unable to access 'https://git.example/': The requested URL returned error: 301", forge.ErrMoved, "renamed"},
+		"rewritten base":       {"github", "! [remote rejected] x -> x (shallow update not allowed)", forge.ErrConflict, "was rewritten meanwhile"},
 		"server hook":          {"github", "! [remote rejected] x -> x (pre-receive hook declined)", forge.ErrForbidden, "hook of the server"},
 		"a branch is a folder": {"gitlab", "! [remote rejected] x -> x/y (cannot lock ref)", forge.ErrConflict, "publish.branch"},
 		"no network":           {"github", "fatal: unable to access 'https://git.example/': Could not resolve host", forge.ErrUnavailable, "could not be reached"},

@@ -49,6 +49,15 @@ func (g *GitHub) NewToken(t Token) string {
 	return value
 }
 
+// RevokeJobs ends the tokens of all jobs, as their time being over does.
+func (g *GitHub) RevokeJobs() {
+	g.state.Lock()
+	defer g.state.Unlock()
+	for _, t := range g.tokens {
+		t.revoked = t.revoked || t.Job
+	}
+}
+
 // Revoke ends a token, as a finished job or a person does.
 func (g *GitHub) Revoke(value string) {
 	g.state.Lock()

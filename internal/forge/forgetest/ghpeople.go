@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,30 @@ func (g *GitHub) MergePull(number int) error {
 		return nil
 	})
 }
+
+// RenameDefaultBranch renames the default branch, as an owner does. Pull requests follow on both forges.
+func (g *GitHub) RenameDefaultBranch(to string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	old := g.opt.DefaultBranch
+	if _, err := git(context.Background(), g.repo.dir, "branch", "-m", old, to); err != nil {
+		return err
+	}
+	g.opt.DefaultBranch = to
+	g.rebase(old, to)
+	return nil
+}
+
+func (g *GitHub) rebase(old, to string) {
+	for _, is := range g.issues {
+		if is.pull != nil && is.pull.base == old {
+			is.pull.base = to
+		}
+	}
+}
+
+// ClosePull closes a pull request without merging it.
+func (g *GitHub) ClosePull(number int) error { return g.CloseIssue(number) }
 
 // DeleteIssue leaves "410 Gone".
 func (g *GitHub) DeleteIssue(number int) error {

@@ -11,6 +11,8 @@ import (
 // it what this token may do by environment; for each refused ref it leaves the reason in a file, and
 // the front puts that reason where the real forge's answer has it (git itself would only say
 // "pre-receive hook declined").
+//
+// Workflow files without the permission: GitHub's "Scopes for OAuth apps" lets one along that stands on another branch with the same content.
 const preReceive = `#!/bin/sh
 set -u
 refused=0
@@ -27,7 +29,14 @@ while read -r old new ref; do
 	esac
 	case "$new" in *[!0]*) ;; *) continue ;; esac
 	if [ "$FORGE_WORKFLOWS" != yes ]; then
-		file=$(git log --format= --name-only -m "$new" --not --all -- .github/workflows | head -n 1)
+		file=$(git log --format= --name-only -m "$new" --not --all -- .github/workflows | sort -u | while read -r f; do
+			blob=$(git rev-parse -q --verify "$new:$f") || blob=gone
+			for at in $(git for-each-ref --format='%(objectname)' refs/heads); do
+				[ "$(git rev-parse -q --verify "$at:$f")" = "$blob" ] && continue 2
+			done
+			echo "$f"
+			break
+		done)
 		if [ -n "$file" ]; then
 			refuse "$ref" "$(printf 'refusing to allow %s to create or update workflow \140%s\140 without \140%s' "$FORGE_WHO" "$file" "$FORGE_SCOPE")"
 			continue

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,6 +78,39 @@ func (g *GitLab) OpenPull(title, head, base, author string, fromFork bool) int {
 	m := g.newMerge(g.addIfNew(author), title, "")
 	m.pull = g.openPull(head, base, fromFork)
 	return m.number
+}
+
+// RenameDefaultBranch renames the default branch, as an owner does. Pull requests follow on both forges.
+func (g *GitLab) RenameDefaultBranch(to string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	old := g.opt.DefaultBranch
+	if _, err := git(context.Background(), g.repo.dir, "branch", "-m", old, to); err != nil {
+		return err
+	}
+	g.opt.DefaultBranch = to
+	g.rebase(old, to)
+	return nil
+}
+
+func (g *GitLab) rebase(old, to string) {
+	for _, m := range g.merges {
+		if m.pull.base == old {
+			m.pull.base = to
+		}
+	}
+}
+
+// ClosePull closes a merge request without merging it.
+func (g *GitLab) ClosePull(number int) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	m := g.merges[number]
+	if m == nil {
+		return errors.New("no such merge request")
+	}
+	m.state, m.closed = "closed", g.now()
+	return nil
 }
 
 // MergePull marks a merge request as merged; no commit is made.
