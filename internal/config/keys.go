@@ -174,7 +174,7 @@ func gateKeys() []key {
 		},
 		{
 			path: "prove.tests_fail_first", example: "require", allowed: []string{"off", "warn", "require"}, field: func(c *Config) any { return &c.Prove.TestsFailFirst },
-			doc: "Whether tests that the agent adds have to fail on the base code, by an assertion. They are run there, without the rest of the change, when the visible gates are green. `warn`: what came of it stands in the pull request. `require`: anything but failed assertions bars `done` and is fed back. That is known for go test, pytest, unittest, jest, vitest, mocha, node:test, cargo, JUnit under Maven and Gradle, RSpec and minitest; what another runner prints counts as unknown, never as proof.",
+			doc: "Whether tests that the agent adds have to fail on the base code, by an assertion. They are run there, without the rest of the change, when the visible gates are green. `warn`: what came of it stands in the pull request. `require`: anything but failed assertions bars `done` and is fed back. That is known for go test, pytest, unittest, jest, vitest, mocha, node:test, cargo, JUnit under Maven and Gradle, RSpec and minitest; what another runner prints counts as unknown, never as proof. A change that adds no test is let through: nothing was added that could prove nothing.",
 		},
 		{
 			path: "review.enabled", example: "false", field: func(c *Config) any { return &c.Review.Enabled },
