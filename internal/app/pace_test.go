@@ -34,7 +34,7 @@ func TestHowLongAFailedProofTookIsRounded(t *testing.T) {
 	const ms = time.Millisecond
 	for took, want := range map[time.Duration]time.Duration{
 		-time.Hour: -time.Hour + 250*ms, 0: 250 * ms, 1: 250 * ms, 90 * ms: 250 * ms, 250 * ms: 250 * ms, 250*ms + 1: 500 * ms, 420 * ms: 500 * ms,
-		501 * ms: 1000 * ms, 1900 * ms: 2000 * ms, 7 * time.Second: 8 * time.Second, 9 * time.Minute: 1024 * time.Second, 3 * time.Hour: 16384 * time.Second,
+		501 * ms: 1000 * ms, 1900 * ms: 2000 * ms, 7 * time.Second: 8 * time.Second, 64 * time.Second: 64 * time.Second, 64*time.Second + 1: 128 * time.Second, 9 * time.Minute: 576 * time.Second, 3 * time.Hour: 10816 * time.Second,
 	} {
 		if got := next(took, red); got != want {
 			t.Errorf("after %s the next tick starts at %s, want %s", took, got, want)
