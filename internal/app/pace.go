@@ -15,10 +15,9 @@ const (
 )
 
 // pace waits after a proof that held-out gates fail until the next doubling of firstRound since its start, and no longer than
-// lastRound. The candidate's
-// code ran beside the held-out files, and how long it ran is a channel to the next tick's agent, who knows the time: what
-// it can say is which of a few rounds it was, at most once an attempt. A proof that ends the run has no next tick and waits for
-// nothing, nor does one that got to no held-out gate.
+// lastRound. The candidate's code ran beside the held-out files, and how long it ran is a channel to the next tick's agent,
+// who knows the time: what it can say is which of a few rounds it was, at most once an attempt. A proof that ends the run has
+// no next tick and waits for nothing, nor does one that got to no held-out gate.
 func (s *session) pace(ctx context.Context, began time.Time, seen loop.ProofSeen) {
 	if !seen.Acceptance {
 		return
