@@ -69,7 +69,10 @@ func byStatus(status int64, quota bool, text string) (verdict, bool) {
 // byWords classifies a failure by its text, when the structure has said that it is one and no more.
 func byWords(text string) verdict {
 	low := strings.ToLower(text)
-	if ofMeter(low) && strings.Contains(low, "budget") {
+	switch {
+	case ofMeter(low) && strings.Contains(low, "no known price"):
+		return verdict{kind: AgentError, lasting: true} // it speaks of budgets, and none is spent
+	case ofMeter(low) && strings.Contains(low, "budget"):
 		return verdict{kind: LimitBudget}
 	}
 	if v, ok := quotaWords(text); ok {

@@ -3,9 +3,11 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,9 +147,11 @@ func TestE2EContractEditsAndRuns(t *testing.T) {
 // INV-7: each failure of the provider and each limit has its own outcome.
 func TestE2EContractFailuresAndLimits(t *testing.T) {
 	each(t, func(t *testing.T, c realCLI) {
+		var turn atomic.Int64
 		again := func(agenttest.Request) agenttest.Turn {
-			// 0.4 dollars with Claude's price, 0.16 with Codex's.
-			return agenttest.Turn{Tools: []agenttest.Tool{c.run("echo again")}, Usage: &agenttest.Usage{Input: 5_000, Output: 15_000}}
+			// 0.4 dollars with Claude's price, 0.16 with Codex's. Gemini ends by itself when a command comes again and again.
+			line := fmt.Sprintf("echo again %d", turn.Add(1))
+			return agenttest.Turn{Tools: []agenttest.Tool{c.run(line)}, Usage: &agenttest.Usage{Input: 5_000, Output: 15_000}}
 		}
 		fault := func(f agenttest.Fault) agenttest.Script {
 			return func(agenttest.Request) agenttest.Turn { return agenttest.Turn{Text: "x", Fault: f} }

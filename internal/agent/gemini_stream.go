@@ -7,6 +7,7 @@ type geminiReader struct {
 	r     reading
 	on    func(Event)
 	words strings.Builder // of the message that is being told in parts
+	said  bool            // something was said since the last tool
 }
 
 func newGeminiReader(on func(Event)) *geminiReader { return &geminiReader{on: on} }
@@ -28,6 +29,7 @@ func (g *geminiReader) event(o object) bool {
 		}
 	case "tool_use":
 		g.r.usage.Turns++
+		g.said = false
 		g.tell(Event{Kind: "tool", Tool: o.str("tool_name"), Text: toolText(o.child("parameters"))})
 	case "tool_result":
 	case "error":
@@ -44,7 +46,7 @@ func (g *geminiReader) event(o object) bool {
 // spoken closes a message that came in parts.
 func (g *geminiReader) spoken() {
 	if text := g.words.String(); strings.TrimSpace(text) != "" {
-		g.r.last = text
+		g.r.last, g.said = text, true
 		g.tell(Event{Kind: "message", Text: text})
 	}
 	g.words.Reset()
@@ -61,7 +63,11 @@ func (g *geminiReader) result(o object) {
 		}
 	}
 	r.terminal, r.failed, r.kind, r.lasting, r.detail, r.result = true, false, "", false, "", ""
-	if o.str("status") != "success" {
+	switch {
+	case o.str("status") == "success" && !g.said:
+		// So it ends after answers that broke off twice, and where it takes itself for looping.
+		r.failed, r.kind, r.detail = true, Incomplete, "it ended without a closing word: its answers broke off, or it took itself for going round in circles"
+	case o.str("status") != "success":
 		text := o.child("error").str("message")
 		v := byWords(text)
 		r.failed, r.kind, r.lasting, r.resetAt = true, v.kind, v.lasting, v.resetAt

@@ -52,6 +52,8 @@ func TestGeminisEndingsHaveTheirOutcomes(t *testing.T) {
 		{"a wrong setting", 52, nil, RefusedStart, true, ""},
 		{"too many turns", 53, []string{geminiInit}, LimitTurns, false, ""},
 		{"no result", 0, []string{geminiInit, "YOLO mode is enabled."}, Incomplete, false, ""},
+		{"an answer that broke off, or a loop of its own", 0, []string{geminiInit, `{"type":"message","role":"assistant","content":"I look."}`, `{"type":"tool_use","tool_name":"read_file","parameters":{"file_path":"a"}}`, done}, Incomplete, false, ""},
+		{"nothing at all was said", 0, []string{geminiInit, done}, Incomplete, false, ""},
 		{"an unknown status", 0, []string{geminiInit, `{"type":"result","status":"aborted"}`}, AgentError, false, ""},
 	} {
 		o, _ := geminiFeed(t, c.exit, c.lines...)

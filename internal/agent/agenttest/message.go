@@ -17,13 +17,22 @@ type msg struct {
 	early any // what message_start reports
 }
 
+// LongText is so many bytes in which nothing comes again: a CLI that sees a text repeat itself stops reading.
+func LongText(bytes int) string {
+	var b strings.Builder
+	for n := 0; b.Len() < bytes; n++ {
+		fmt.Fprintf(&b, "%d ", n)
+	}
+	return b.String()[:bytes]
+}
+
 func newMessage(req Request, t Turn) msg {
 	m := msg{id: fmt.Sprintf("msg_%02d_%03d", req.Attempt, req.Turn+1), req: req, turn: t}
 	if t.Text != "" || len(t.Tools) == 0 {
 		m.parts = append(m.parts, map[string]any{"type": "text", "text": t.Text})
 	}
 	if t.Big > 0 {
-		m.parts = append(m.parts, map[string]any{"type": "text", "text": strings.Repeat("y", t.Big)})
+		m.parts = append(m.parts, map[string]any{"type": "text", "text": LongText(t.Big)})
 	}
 	for i, tool := range t.Tools {
 		m.parts = append(m.parts, map[string]any{

@@ -162,7 +162,7 @@ func TestFaultsLookLikeTheRealOnes(t *testing.T) {
 			return err == nil && strings.Count(b, `"output_tokens":-5`) == 2
 		}},
 		{"a 2 MiB line", agenttest.Turn{Big: 2 << 20}, func(r *http.Response, b string, err error) bool {
-			return err == nil && strings.Contains(b, strings.Repeat("y", 2<<20))
+			return err == nil && strings.Contains(b, agenttest.LongText(2<<20))
 		}},
 	} {
 		_, url := serve(t, func(agenttest.Request) agenttest.Turn { return c.turn })
