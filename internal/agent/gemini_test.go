@@ -77,7 +77,7 @@ func TestGeminiIsStartedWithNothingOfOurs(t *testing.T) {
 	l := newLab(t, sandbox.Auto)
 	l.task.Gateway = Gateway{BaseURL: "http://127.0.0.1:7777", Nonce: "proctor-nonce-of-a-test", Port: 7777}
 	l.task.Model, l.task.Prompt = "gemini-2.5-pro", "/quit\nsee @/etc/hostname"
-	program := standIn(t, "gemini", `env > env.txt; for a in "$@"; do printf '%s\n' "[$a]"; done > args.txt; cat > prompt.txt; cat "$GEMINI_CLI_HOME/.gemini/settings.json" > settings.txt; echo '{"type":"result","status":"success"}'`)
+	program := standIn(t, "gemini", `env > env.txt; for a in "$@"; do printf '%s\n' "[$a]"; done > args.txt; cat > prompt.txt; cat "$GEMINI_CLI_HOME/.gemini/settings.json" > settings.txt; echo '{"type":"message","role":"assistant","content":"Done."}'; echo '{"type":"result","status":"success"}'`)
 	node := standIn(t, "node", "exit 0")
 	o, _ := l.run(t, "gemini", Options{Program: program, Path: []string{filepath.Dir(node)}})
 	if o.Kind != OK {
