@@ -26,11 +26,11 @@ demo: build ## run the main job on loopback: label, webhook, action, proof, draf
 
 .PHONY: test
 test: ## run the tests
-	$(GO) test -timeout 20m ./...
+	$(GO) test -timeout 30m ./...
 
 .PHONY: race
 race: ## run the tests under the race detector in random order
-	$(GO) test -race -shuffle=on -timeout 20m ./...
+	$(GO) test -race -shuffle=on -timeout 40m ./...
 
 .PHONY: kills
 kills: ## kill a six-tick run at 100 random moments, resume it each time, and tell the figures
