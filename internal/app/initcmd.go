@@ -1,9 +1,7 @@
 package app
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,95 +10,168 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/detect"
-	"github.com/proctor-ci/proctor/templates"
+	"github.com/proctor-ci/proctor/internal/scaffold"
 )
 
 func initCommand(env Env) *cobra.Command {
-	return &cobra.Command{
+	var forge string
+	c := &cobra.Command{
 		Use:   "init",
-		Short: "Write .github/proctor.yml and .github/workflows/proctor.yml for this repository",
-		Long: `Init looks at the repository, writes a configuration with the gates it found, each with where it was seen, and the workflow
-that reacts to the label. It never overwrites a file.`,
+		Short: "Write the configuration and the CI job for this repository",
+		Long: `Init looks at the repository and writes a configuration with the gates it found, each with where it was seen, and what starts
+runs: a workflow on GitHub, a job and its include on GitLab. It never overwrites a file: of one that exists it shows what it would
+change, as a diff that git apply takes. What loopkit.toml and autoloop.toml say is taken over where it means the same here.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return initialise(env) },
+		RunE: func(*cobra.Command, []string) error { return initialise(env, forge) },
 	}
+	c.Flags().StringVar(&forge, "ci", "", "github or gitlab (default: what the remote origin, then the repository's files say)")
+	return c
 }
 
-func initialise(env Env) error {
+func initialise(env Env, asked string) error {
 	top, err := checkoutOf(env.Dir)
 	if err != nil {
 		return err
 	}
-	p := detect.Detect(os.DirFS(top))
-	for _, f := range []struct {
-		path string
-		data []byte
-	}{
-		{".github/proctor.yml", starter(p)},
-		{".github/workflows/proctor.yml", templates.GitHubWorkflow},
-	} {
-		if err := writeNew(filepath.Join(top, filepath.FromSlash(f.path)), f.data); err != nil {
-			if !errors.Is(err, fs.ErrExist) {
-				return err
-			}
-			fmt.Fprintf(env.Stdout, "kept     %s (it exists; init never overwrites)\n", f.path)
-			continue
-		}
-		fmt.Fprintf(env.Stdout, "written  %s\n", f.path)
-	}
-	_, assumed := p.Config()
-	for _, a := range assumed {
-		fmt.Fprintf(env.Stdout, "assumed  %s\n", a)
-	}
-	fmt.Fprint(env.Stdout, `
-Next:
-  1. Read .github/proctor.yml; add a held-out acceptance gate if you have tests the agent should not see.
-  2. Add the secret ANTHROPIC_API_KEY (Settings → Secrets and variables → Actions), and allow Actions to create pull
-     requests (Settings → Actions → General → Workflow permissions).
-  3. Commit both files to the default branch, then label an issue "proctor".
-`)
-	return nil
-}
-
-// starter is a configuration with what detect found, as text that a person goes on from.
-func starter(p detect.Proposal) []byte {
-	cfg, assumed := p.Config()
-	var b strings.Builder
-	b.WriteString("# yaml-language-server: $schema=" + config.SchemaID + "\n")
-	b.WriteString("# Everything not written here has a default: proctor config explain lists the keys.\nversion: 1\n")
-	for _, a := range assumed {
-		b.WriteString("# assumed: " + strings.ReplaceAll(a, "\n", " ") + "\n")
-	}
-	if len(cfg.Setup) > 0 {
-		b.WriteString("setup:\n")
-		for _, c := range cfg.Setup {
-			fmt.Fprintf(&b, "  - %q\n", commandLine(c.Argv))
-		}
-	}
-	b.WriteString("gates:\n")
-	if len(cfg.Gates.Iteration.Argv) > 0 {
-		fmt.Fprintf(&b, "  iteration: %q\n", commandLine(cfg.Gates.Iteration.Argv))
-	} else {
-		b.WriteString("  iteration: \"\" # the command that tests this repository; without one nothing can be proved\n")
-	}
-	b.WriteString(`  # Tests that the agent never sees, run in a pristine checkout before anything is published:
-  # acceptance: {run: "make acceptance", sealed: ["tests/acceptance/**"]}
-`)
-	return []byte(b.String())
-}
-
-// writeNew writes a file that must not exist yet, and its directories.
-func writeNew(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("make the directory of %s: %w", filepath.Base(path), err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	forge, why, err := chooseForge(env, top, asked)
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
+	fmt.Fprintf(env.Stdout, "for %s (%s)\n", forge, why)
+	at, _, err := config.Find(func(p string) ([]byte, error) { return os.ReadFile(filepath.Join(top, filepath.FromSlash(p))) })
+	if err != nil {
 		return err
 	}
-	return f.Close()
+	detected, assumed := scaffold.Detected(detect.Detect(os.DirFS(top)))
+	imported, err := scaffold.Import(os.DirFS(top))
+	if err != nil {
+		return err
+	}
+	settings, comments := detected, prefixed("assumed: ", assumed)
+	for _, i := range imported {
+		settings = scaffold.Merge(settings, i.Settings)
+		comments = append(comments, "taken over from "+i.File+": "+strings.Join(keysOf(i.Settings), ", "))
+	}
+	results, err := scaffold.Apply(top, scaffold.Files(forge, at, scaffold.Starter(settings, comments)))
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		tellFile(env, r)
+	}
+	for _, a := range assumed {
+		fmt.Fprintf(env.Stdout, "assumed  %s\n", a)
+	}
+	for _, i := range imported {
+		for _, s := range i.Settings {
+			fmt.Fprintf(env.Stdout, "taken    %s → %s: %s\n", s.From, s.Key, s.Value)
+		}
+		for _, l := range i.Left {
+			fmt.Fprintf(env.Stdout, "left     %s\n", l)
+		}
+	}
+	fmt.Fprint(env.Stdout, nextSteps(forge, results[0].Path))
+	return nil
 }
+
+func tellFile(env Env, r scaffold.Result) {
+	switch r.State {
+	case scaffold.Written:
+		fmt.Fprintf(env.Stdout, "written  %s\n", r.Path)
+	case scaffold.Same:
+		fmt.Fprintf(env.Stdout, "kept     %s (nothing to change)\n", r.Path)
+	default:
+		fmt.Fprintf(env.Stdout, "kept     %s (it exists; init never overwrites)\n", r.Path)
+		if r.Ask != "" {
+			fmt.Fprintf(env.Stdout, "to do    %s: %s\n", r.Path, r.Ask)
+		} else {
+			fmt.Fprintf(env.Stdout, "what init would change, for git apply:\n\n%s\n", r.Diff)
+		}
+	}
+}
+
+// chooseForge says which CI this repository has, and how that is known.
+func chooseForge(env Env, top, asked string) (scaffold.Forge, string, error) {
+	switch asked {
+	case "github", "gitlab":
+		return scaffold.Forge(asked), "asked for by --ci", nil
+	case "":
+	default:
+		return "", "", fmt.Errorf("--ci is %q. Next: write --ci github or --ci gitlab", asked)
+	}
+	if url, err := originURL(top); err == nil {
+		if a, err := parseOrigin(url); err == nil {
+			switch {
+			case sameHostname(a.host, serverOf(env, "github")):
+				return scaffold.GitHub, "the remote origin is on " + a.host, nil
+			case sameHostname(a.host, serverOf(env, "gitlab")), strings.Contains(strings.ToLower(a.host), "gitlab"):
+				return scaffold.GitLab, "the remote origin is on " + a.host, nil
+			case strings.Contains(strings.ToLower(a.host), "github"):
+				return scaffold.GitHub, "the remote origin is on " + a.host, nil
+			}
+		}
+	}
+	exists := func(p string) bool { _, err := os.Lstat(filepath.Join(top, p)); return err == nil }
+	switch hub, lab := exists(".github"), exists(".gitlab-ci.yml") || exists(".gitlab"); {
+	case lab && !hub:
+		return scaffold.GitLab, "the repository has GitLab's files", nil
+	case hub && !lab:
+		return scaffold.GitHub, "the repository has a folder .github", nil
+	}
+	return scaffold.GitHub, "assumed: neither the remote origin nor the files say; --ci gitlab for the other", nil
+}
+
+// sameHostname compares without ports: a remote by SSH has another one than the server's pages.
+func sameHostname(a, b string) bool {
+	name := func(s string) string { h, _, _ := strings.Cut(s, ":"); return h }
+	return a != "" && strings.EqualFold(name(a), name(b))
+}
+
+func prefixed(with string, lines []string) (out []string) {
+	for _, l := range lines {
+		out = append(out, with+l)
+	}
+	return out
+}
+
+func keysOf(settings []scaffold.Setting) (out []string) {
+	for _, s := range settings {
+		out = append(out, s.Key)
+	}
+	return out
+}
+
+func nextSteps(forge scaffold.Forge, configPath string) string {
+	if forge == scaffold.GitLab {
+		return fmt.Sprintf(gitlabSteps, configPath)
+	}
+	return fmt.Sprintf(githubSteps, configPath)
+}
+
+const githubSteps = `
+Next:
+  1. Read %s; add a held-out acceptance gate if you have tests the agent should not see.
+  2. Add the secret ANTHROPIC_API_KEY (Settings → Secrets and variables → Actions), and allow Actions to create pull
+     requests (Settings → Actions → General → Workflow permissions).
+  3. Commit the files to the default branch, then label an issue "proctor".
+`
+
+const gitlabSteps = `
+Next:
+  1. Read %s; add a held-out acceptance gate if you have tests the agent should not see.
+  2. Make a project access token (Settings → Access tokens: role Developer, scopes api and write_repository) and add it as the
+     masked, protected variable PROCTOR_GITLAB_TOKEN, and the model's key as PROCTOR_ANTHROPIC_API_KEY (Settings → CI/CD → Variables).
+     In the same place let Developers use pipeline variables.
+  3. Commit the files to the default branch. Start a run with Build → Pipelines → New pipeline and the variable PROCTOR_ISSUE, or
+     let the webhook do it at the label "proctor".
+
+Jobs of yours that have no rules run in that pipeline too; to keep one out, give it the rule:
+    rules: [{if: $PROCTOR_ISSUE || $PROCTOR_GOAL, when: never}, {when: on_success}]
+
+With a mirror of proctor on your own GitLab, this stands for .gitlab/ci/proctor.yml (ref is a released tag of the mirror):
+    include:
+      - project: my-group/proctor
+        ref: v0.1.0
+        file: /templates/proctor.yml
+        inputs: {max-cost-usd: "2"}
+`

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,7 +34,19 @@ func newGitLab(getenv func(string) string, out Writer) (*gitLab, error) {
 			return nil, fmt.Errorf("the runner did not set %s. Next: run this as a GitLab CI job", v.name)
 		}
 	}
-	return h, nil
+	return h, h.checkedOut()
+}
+
+// checkedOut refuses the runner's settings under which the directory does not hold the pipeline's commit. A project or a
+// group can set them for every job.
+func (h *gitLab) checkedOut() error {
+	if s := h.getenv("GIT_STRATEGY"); s == "none" || s == "empty" {
+		return fmt.Errorf("GIT_STRATEGY is %s, so this job has no checkout of its commit. Next: set GIT_STRATEGY: clone in the variables of this job", s)
+	}
+	if h.getenv("GIT_CHECKOUT") == "false" {
+		return errors.New("GIT_CHECKOUT is false, so this job's directory may hold another commit. Next: set GIT_CHECKOUT: \"true\" in the variables of this job")
+	}
+	return nil
 }
 
 func (h *gitLab) Job() Job { return h.job }
