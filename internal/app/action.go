@@ -29,6 +29,9 @@ func Action(ctx context.Context, env Env) int {
 		fmt.Fprintln(env.Stderr, "proctor:", err)
 		return exitUsage
 	}
+	if host.Input("doctor") == "true" {
+		return doctorJob(ctx, env, host)
+	}
 	req, err := jobRequest(env, host)
 	if err != nil {
 		host.Error("Proctor", err.Error())

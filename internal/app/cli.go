@@ -43,14 +43,15 @@ func newRoot(env Env, code *int) *cobra.Command {
 held-out ones that the agent never saw, in a pristine checkout of exactly the commit that is pushed.
 
 Start with:  proctor demo      the main job on this machine, nothing set up, nothing spent
-             proctor init      write the configuration and the workflow for this repository`,
+             proctor init      write the configuration and the CI job for this repository
+             proctor doctor    say what is still missing, and what mends it`,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w. Next: %s --help lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(demoCommand(env, code), runCommand(env, code), verifyCommand(env, code), reviewCommand(env, code), reportCommand(env), watchCommand(env, code), initCommand(env), configCommand(env), pricesCommand(env), sandboxCommand(env, code), versionCommand(env))
+	root.AddCommand(demoCommand(env, code), runCommand(env, code), verifyCommand(env, code), reviewCommand(env, code), reportCommand(env), watchCommand(env, code), initCommand(env), doctorCommand(env, code), configCommand(env), pricesCommand(env), sandboxCommand(env, code), versionCommand(env))
 	return root
 }
 

@@ -29,18 +29,27 @@ func newLabJob(t *testing.T, w *labWorld, pipeline string) labJob {
 	t.Helper()
 	j := labJob{t: t, w: w, dir: filepath.Join(w.dir, "builds", "shop"), bin: filepath.Join(w.dir, "bin")}
 	token := w.lab.NewToken(forgetest.GitLabToken{Login: labBot})
-	d := &desk{t: t, dir: w.dir}
-	d.git(w.dir, "clone", "-q", strings.Replace(w.lab.URL(), "://", "://oauth2:"+token+"@", 1)+"/"+w.lab.Project()+".git", j.dir)
+	j.git(w.dir, "clone", "-q", strings.Replace(w.lab.URL(), "://", "://oauth2:"+token+"@", 1)+"/"+w.lab.Project()+".git", j.dir)
 	for path, text := range map[string]string{scaffold.GitLabTemplate: string(templates.GitLab), ".gitlab-ci.yml": pipeline} {
 		put(t, filepath.Join(j.dir, path), text)
 	}
-	d.git(j.dir, "add", "-A")
-	d.git(j.dir, "-c", "user.name=maya", "-c", "user.email=maya@example.com", "commit", "-qm", "Add the job")
-	d.git(j.dir, "push", "-q", "origin", "HEAD:main")
+	j.git(j.dir, "add", "-A")
+	j.git(j.dir, "-c", "user.name=maya", "-c", "user.email=maya@example.com", "commit", "-qm", "Add the job")
+	j.git(j.dir, "push", "-q", "origin", "HEAD:main")
 	put(t, filepath.Join(j.bin, "proctor-action"), "#!/bin/sh\nPROCTOR_TEST_PART="+partAction+" GORACE=atexit_sleep_ms=0 exec "+w.runner.Binary+"\n")
 	// gitlab-ci-local copies tracked files with rsync for its containers; in a shell nothing needs the copy.
 	put(t, filepath.Join(j.bin, "rsync"), "#!/bin/sh\nexit 0\n")
 	return j
+}
+
+// git is a person's own, with the network.
+func (j labJob) git(dir string, args ...string) {
+	j.t.Helper()
+	cmd := exec.CommandContext(j.t.Context(), "git", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+j.w.dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		j.t.Fatalf("git %s: %v\n%s", args[0], err, out)
+	}
 }
 
 func put(t *testing.T, path, text string) {

@@ -100,11 +100,15 @@ type session struct {
 
 // run is the one path. It always returns a finished record that lies on disk, whatever happened.
 func run(ctx context.Context, env Env, req request) evidence.Record {
-	s := &session{env: env, req: req, log: slog.New(slog.DiscardHandler)}
+	s := newSession(env, req)
 	s.begin()
 	err := s.workSafely(ctx)
 	s.finish(ctx, err)
 	return s.rec
+}
+
+func newSession(env Env, req request) *session {
+	return &session{env: env, req: req, log: slog.New(slog.DiscardHandler)}
 }
 
 // workSafely turns a panic into a told ending: what was saved stays, and the issue hears of it.

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/pattern"},
 	{"", "internal/clock", "internal/money", "internal/trigger", "internal/forge", "internal/evidence", "internal/loop", "internal/detect", "internal/egress", "internal/failfirst", "internal/config", "internal/prompt", "internal/ci", "internal/git", "internal/inert", "internal/linediff", "internal/sandbox", "internal/guard/secrets", "templates"},
 	{"internal/policy", "internal/meter", "internal/gate", "internal/probe", "internal/forge/wire", "internal/agent/agenttest", "internal/telemetry", "internal/scaffold"},
-	{"internal/agent", "internal/guard", "internal/judge", "internal/forge/github", "internal/forge/gitlab", "internal/demo"},
+	{"internal/agent", "internal/guard", "internal/judge", "internal/doctor", "internal/forge/github", "internal/forge/gitlab", "internal/demo"},
 	{"internal/publish", "internal/webhook"},
 	{"internal/forge/forgetest", "internal/webhook/claimtest"},
 	{"internal/app", "internal/forge/forgesuite"},
