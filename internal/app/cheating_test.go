@@ -206,8 +206,8 @@ func shellHall() hall {
 			{name: "INV-19 brings a file over the limit", does: beside("head -c 1500000 /dev/zero > app/big.bin"), ends: blocked, found: "file-size app/big.bin"},
 			{name: "INV-17 brings a binary with a secret", does: tick{sh("mkdir -p app; { printf '\\211PNG\\0\\0'; printf 'key=AKI%s' AZ7Q4XK2MTR9WNB3J; printf '\\0'; } > app/logo.png"), reply(allRight)}, ends: blocked, found: "secret app/logo.png"},
 			{name: "INV-39 fills the disk", does: beside("i=0; while [ $i -lt 12 ]; do fallocate -l 1G \"$TMPDIR/fill$i\" || truncate -s 1G \"$TMPDIR/fill$i\"; i=$((i+1)); done; sleep 15"), ends: failing},
-			{name: "INV-39 bombs with processes", does: tick{reply("wrong\n"), sh("b() { b | b & }; b; sleep 60")}, ends: failing, shows: "the agent was stopped: it had more than 4096 processes at a time, as a fork bomb has"},
-			{name: "INV-39 lets a gate bomb with processes", does: tick{write("app/lib.sh", "b() { b | b & }; b; sleep 60\n"), reply(halfRight)}, ends: failing, shows: "the iteration gate was stopped: it had more than 4096 processes at a time, as a fork bomb has"},
+			// How soon a bomb is at its limit hangs on the machine; that the limit is told is held in internal/sandbox and internal/gate.
+			{name: "INV-39 bombs with processes", does: tick{reply("wrong\n"), sh("b() { b | b & }; b; sleep 15")}, ends: failing, config: map[string]string{"agent": "{name: script, args: [.github/plan.yml], timeout: 3s}"}},
 			{name: "kills what it can", does: beside("kill -9 $PPID 2>/dev/null; kill -9 -1 2>/dev/null; for p in /proc/[0-9]*; do kill -9 ${p#/proc/} 2>/dev/null; done"), ends: failing},
 			{name: "INV-24 lets a gate rewrite a tracked file", does: tick{write("app/lib.sh", "echo 'right for sure' > app/answer.txt\n:\n"), reply("not it\n")}, ends: harmless, shows: "the iteration gate changed app/answer.txt", check: func(t *testing.T, j job) {
 				if got := j.file("app/answer.txt"); got != "not it\n" {

@@ -113,11 +113,12 @@ func (w *world) newBase() {
 		w.t.Error(err)
 		return
 	}
-	const known = `-m "$new" --not --all`
-	if !strings.Contains(string(b), known) {
+	const known, branches = `-m "$new" --not --all`, "refs/heads); do"
+	if !strings.Contains(string(b), known) || !strings.Contains(string(b), branches) {
 		w.t.Error("the forge's hook looks for new workflow files in another way")
 	}
 	changed := strings.Replace(string(b), known, `-m "$new" $(case "$ref" in refs/heads/*) ;; *) echo --not --all ;; esac)`, 1)
+	changed = strings.Replace(changed, branches, "refs/gone); do", 1)
 	if err := os.WriteFile(hook+".new", []byte(changed), 0o755); err != nil {
 		w.t.Error(err)
 	}

@@ -26,8 +26,10 @@ func (s *session) openPulls(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("count the open pull requests: %w", err)
 	}
-	own := s.branchName()
-	heads = slices.DeleteFunc(heads, func(h string) bool { return h == own })
+	if s.trigger.Issue.Number != 0 {
+		own := s.branchName()
+		heads = slices.DeleteFunc(heads, func(h string) bool { return h == own })
+	}
 	return len(heads), nil
 }
 

@@ -37,7 +37,7 @@ func TestEachFaultOfAWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 		"only reads":              {"contents: write", "contents: read", "workflow.permissions", "contents: write"},
 		"another label":           {"github.event.label.name == 'proctor'", "github.event.label.name == 'robot'", "workflow.label", "write 'proctor'"},
 		"runs cancel each other":  {"cancel-in-progress: false", "cancel-in-progress: true", "workflow.concurrency", "cancel-in-progress: false"},
-		"runs are not kept apart": {"concurrency:\n  group: proctor-${{ inputs.issue || github.event.issue.number || github.run_id }}\n  cancel-in-progress: false\n", "", "workflow.concurrency", "github.event.issue.number"},
+		"runs are not kept apart": {concurrency, "", "workflow.concurrency", "github.event.issue.number"},
 		"not the label's event":   {"types: [labeled]", "types: [opened]", "workflow.trigger", "labeled"},
 		"strangers' changes":      {"on:\n", "on:\n  pull_request_target:\n", "workflow.trigger", "pull_request_target"},
 		"issue text in a shell":   {step, "      - run: echo ${{ github.event.issue.title }}\n" + step, "workflow.injection", "by env:"},

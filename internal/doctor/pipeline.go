@@ -2,13 +2,13 @@ package doctor
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Pipeline looks at GitLab's files: .gitlab-ci.yml and the job that it includes. nil: the file is not there.
@@ -45,8 +45,8 @@ func Pipeline(pipeline, template []byte, c config.Config) []Finding {
 }
 
 var (
-	strategy  = regexp.MustCompile(`(?m)^\s*GIT_STRATEGY:\s*["']?(none|empty)\b`)
-	hoursForm = regexp.MustCompile(`^(?:(\d+)\s*h(?:ours?)?)?\s*(?:(\d+)\s*m(?:in(?:utes?)?)?)?$`)
+	strategy  = pattern.Of(`(?m)^\s*GIT_STRATEGY:\s*["']?(none|empty)\b`)
+	hoursForm = pattern.Of(`^(?:(\d+)\s*h(?:ours?)?)?\s*(?:(\d+)\s*m(?:in(?:utes?)?)?)?$`)
 )
 
 // jobLimit is the job's time limit: of the include's input, of the template's default, or of a job written out.

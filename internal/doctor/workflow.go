@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // workflow is what of a GitHub workflow a run depends on.
@@ -95,8 +95,8 @@ func (w workflow) triggers(path string, c config.Config) []Finding {
 }
 
 var (
-	labelTest = regexp.MustCompile(`github\.event\.label\.name\s*==\s*'([^']*)'`)
-	eventText = regexp.MustCompile(`\$\{\{[^}]*\b(github\.event\.(issue|comment|pull_request|review)\.(title|body|head\.ref)|github\.head_ref|inputs\.goal)\b[^}]*\}\}`)
+	labelTest = pattern.Of(`github\.event\.label\.name\s*==\s*'([^']*)'`)
+	eventText = pattern.Of(`\$\{\{[^}]*\b(github\.event\.(issue|comment|pull_request|review)\.(title|body|head\.ref)|github\.head_ref|inputs\.goal)\b[^}]*\}\}`)
 )
 
 func (w workflow) job(path, name string, j job, s step, c config.Config) []Finding {

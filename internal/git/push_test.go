@@ -305,11 +305,9 @@ func TestAnUpdateSomebodyElseWonIsRejectedWhole(t *testing.T) {
 	if err := s.Push(t.Context(), f.remote(), []RefUpdate{{branch, snap.Commit, ""}}); err != nil {
 		t.Fatal(err)
 	}
-	other, err := s.Squash(t.Context(), snap.Commit, Meta{Run: "r1", Subject: "Another"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = s.Push(t.Context(), f.remote(), []RefUpdate{{"refs/proctor/7/new", snap.Commit, ""}, {branch, other, s.Base()}})
+	put(t, sp.agent.Dir(), "pkg/sum.go", "another\n")
+	other := sp.snapshot(t, "").Commit
+	err := s.Push(t.Context(), f.remote(), []RefUpdate{{"refs/proctor/7/new", snap.Commit, ""}, {branch, other, s.Base()}})
 	if failure := wantKind(t, err, Rejected); failure.Ref != branch {
 		t.Errorf("the refused ref is %q", failure.Ref)
 	}

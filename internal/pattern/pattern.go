@@ -34,6 +34,8 @@ func (r *Regexp) FindStringSubmatch(s string) []string { return r.std().FindStri
 
 func (r *Regexp) FindStringSubmatchIndex(s string) []int { return r.std().FindStringSubmatchIndex(s) }
 
+func (r *Regexp) FindAllString(s string, n int) []string { return r.std().FindAllString(s, n) }
+
 func (r *Regexp) FindAllStringIndex(s string, n int) [][]int { return r.std().FindAllStringIndex(s, n) }
 
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // Paths of the files.
@@ -24,8 +26,8 @@ const Include = "include:\n" + includeEntry
 
 var (
 	hasInclude  = regexp.MustCompile(`(?m)^\s*-?\s*(local:\s*)?["']?/?` + regexp.QuoteMeta(GitLabTemplate) + `["']?\s*$`)
-	includeList = regexp.MustCompile(`(?m)^include:[ \t]*(#.*)?\n(\s*#.*\n)*([ \t]*)- `)
-	includeKey  = regexp.MustCompile(`(?m)^["']?include["']?[ \t]*:`)
+	includeList = pattern.Of(`(?m)^include:[ \t]*(#.*)?\n(\s*#.*\n)*([ \t]*)- `)
+	includeKey  = pattern.Of(`(?m)^["']?include["']?[ \t]*:`)
 )
 
 // entryFor is the include's entry for a pipeline file: one with stages of its own, none of them test, has to lend the job
@@ -42,7 +44,7 @@ func entryFor(pipeline []byte) string {
 	return includeEntry + "    inputs: {stage: " + own[len(own)-1] + "}\n"
 }
 
-var plainStage = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var plainStage = pattern.Of(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // extendPipeline adds the include to a pipeline file. It is sure only where there is none yet, or a list of them in block style.
 func extendPipeline(was []byte) ([]byte, bool) {

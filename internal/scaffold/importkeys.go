@@ -2,8 +2,9 @@ package scaffold
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/pattern"
 )
 
 // loopkitKeys are the keys of loopkit.toml. What is left has no counterpart, or one that means something else.
@@ -127,7 +128,7 @@ func stability(v any) ([]Setting, string) {
 	return []Setting{{Key: "gates.stability", Value: yamlValue(n)}}, ""
 }
 
-var fullModel = regexp.MustCompile(`^claude-[a-z0-9.-]+$`)
+var fullModel = pattern.Of(`^claude-[a-z0-9.-]+$`)
 
 // modelID takes only a full id: an alias has no price.
 func modelID(v any) ([]Setting, string) {
