@@ -12,6 +12,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
@@ -260,6 +261,28 @@ func TestBudgetRaisesTheIssuesOnceForEachComment(t *testing.T) {
 	twice := w.execute(t.Context(), w.rerun(run), nil)
 	if !strings.Contains(strings.Join(twice.rec.Notes, "\n"), "counts once") {
 		t.Errorf("notes %q", twice.rec.Notes)
+	}
+}
+
+// INV-10, INV-41: a run that raised the budget and ended before its own work began leaves the old work what it was: that of
+// another text.
+func TestARaiseLeavesTheOldWorkThatOfItsOwnText(t *testing.T) {
+	w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true, config: map[string]string{"gates": visibleGates}})
+	w.label().ended("done", 0, "proctor:review")
+	was := w.saved()
+	w.must(w.hub.EditIssue(w.issue, "", "Something else altogether."))
+	_, run := w.comment(w.issue, asker, "/proctor budget +0.10")
+	j := w.execute(t.Context(), run, map[string]string{"ANTHROPIC_BASE_URL": "http://203.0.113.1"})
+	is := w.saved()
+	if j.rec.Terminal != evidence.UsageError || len(is.Raised) != 1 || is.raised() != money.Dollar/10 {
+		t.Fatalf("ended %s (%s) with the raises %+v", j.rec.Terminal, j.rec.Reason, is.Raised)
+	}
+	if is.Goal != was.Goal || is.Base != was.Base || is.Asked != was.Asked || !slices.Equal(is.Runs, was.Runs) || is.State.Good != was.State.Good {
+		t.Errorf("the old work is now that of %q on %s for %q by %q, it was %q on %s for %q by %q", is.Goal, is.Base, is.Asked, is.Runs, was.Goal, was.Base, was.Asked, was.Runs)
+	}
+	next := w.label().ended("done", 0, "proctor:review")
+	if notes := strings.Join(next.rec.Notes, "\n"); !strings.Contains(notes, "another text") || next.rec.Ticks[0].N != 1 || next.rec.Totals.Calls != 1 {
+		t.Errorf("the next run began with tick %d and made %d calls: %q", next.rec.Ticks[0].N, next.rec.Totals.Calls, notes)
 	}
 }
 
