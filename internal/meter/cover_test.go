@@ -121,6 +121,21 @@ func TestACallThatCannotBePutOnRecordIsNotMade(t *testing.T) {
 	}
 }
 
+// A client that is told that its request was wrong does not come again; that the service was not there, it may.
+func TestEveryAPITellsThatACallCouldNotBePutOnRecord(t *testing.T) {
+	t.Parallel()
+	want := map[API]string{OpenAI: `"type":"server_error"`, Gemini: `"status":"UNAVAILABLE"`}
+	for _, v := range vendors() {
+		up := server(t, func(w http.ResponseWriter, r *http.Request) { t.Error("the provider was asked") })
+		place := covers{err: errors.New("the forge is away")}
+		m := v.start(t, up, func(c *Config) { c.Cover = place.cover })
+		status, said := post(t, m, v.path, v.body(testModel, 100))
+		if status != http.StatusServiceUnavailable || !strings.Contains(said, want[v.api]) || !strings.Contains(said, "the forge is away") {
+			t.Errorf("%s: %d %s, want %s", v.name, status, said, want[v.api])
+		}
+	}
+}
+
 func TestSettlingGivesBackWhatIsNotNeeded(t *testing.T) {
 	t.Parallel()
 	up := server(t, func(w http.ResponseWriter, r *http.Request) { stream(w, sse(evStart, evDelta, evStop)) })

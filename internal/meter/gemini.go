@@ -55,7 +55,7 @@ func (gemini) responseHeader(string) bool { return false }
 func (gemini) fail(w http.ResponseWriter, f failure) {
 	status := map[int]string{
 		http.StatusUnauthorized: "UNAUTHENTICATED", http.StatusForbidden: "PERMISSION_DENIED", http.StatusNotFound: "NOT_FOUND",
-		http.StatusPaymentRequired: "FAILED_PRECONDITION", http.StatusBadGateway: "UNAVAILABLE",
+		http.StatusPaymentRequired: "FAILED_PRECONDITION", http.StatusBadGateway: "UNAVAILABLE", http.StatusServiceUnavailable: "UNAVAILABLE",
 	}[f.status]
 	if status == "" {
 		status = "INVALID_ARGUMENT"

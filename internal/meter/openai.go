@@ -47,6 +47,8 @@ func (openAI) fail(w http.ResponseWriter, f failure) {
 		code = "model_not_found"
 	case http.StatusBadGateway:
 		kind, code = "server_error", "bad_gateway"
+	case http.StatusServiceUnavailable:
+		kind, code = "server_error", "not_on_record"
 	}
 	body, err := json.Marshal(map[string]any{
 		"error": map[string]any{"message": Mark + f.message, "type": kind, "param": nil, "code": code},
