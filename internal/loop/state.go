@@ -14,7 +14,7 @@ const StateVersion = 1
 type Limits struct {
 	MaxTicks    int
 	MaxCost     money.USD     // over the whole run, resumes included; the smallest of the ceilings that apply
-	CostCeiling string        // which ceiling MaxCost is, for the reason: "stops.max_cost_usd", "budget.per_issue_usd"
+	CostCeiling string        // which ceiling MaxCost is, by its key: the reason and the next step name it
 	MaxDuration time.Duration // of this process; a resumed run gets a new clock, never new money
 	Reserve     time.Duration // kept back from MaxDuration so that publishing always fits
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/money"
 )
 
 // hold notes that a terminal holds in this tick. The first reason for one terminal stays.
@@ -17,15 +19,39 @@ func (s *State) hold(t Terminal, reason, next string) {
 	s.Pending = append(s.Pending, Stop{Terminal: t, Reason: reason, Next: next})
 }
 
+// ofDay says that the ceiling is what a day's budget left this run.
+func (l Limits) ofDay() bool {
+	return l.CostCeiling == "budget.per_day_usd" || l.CostCeiling == "budget.per_actor_day_usd"
+}
+
+// spent tells in words how much of the ceiling is spent.
+func (l Limits) spent(s money.USD) string {
+	if l.ofDay() {
+		return fmt.Sprintf("%s of the %s that %s left this run today is spent", s, l.MaxCost, l.CostCeiling)
+	}
+	return fmt.Sprintf("%s of %s is spent (%s)", s, l.MaxCost, l.CostCeiling)
+}
+
+// moreMoney is the next step when the ceiling is reached; each is lifted in another way.
+func (l Limits) moreMoney() string {
+	switch {
+	case l.ofDay():
+		return "the work is kept: wait until midnight UTC or raise " + l.CostCeiling + ", then label again to resume"
+	case l.CostCeiling == "budget.per_issue_usd":
+		return "the work is kept: raise budget.per_issue_usd or add to it with /proctor budget, then label again to resume"
+	}
+	return "the work is kept: label again to resume; " + l.CostCeiling + " then counts anew"
+}
+
 func (s *State) holdSpent(l Limits) {
 	if s.Spent >= l.MaxCost {
-		s.hold(StoppedBudget, fmt.Sprintf("%s of %s is spent (%s)", s.Spent, l.MaxCost, l.CostCeiling), "the work is kept: raise the ceiling or add to it with /proctor budget, then label again to resume")
+		s.hold(StoppedBudget, l.spent(s.Spent), l.moreMoney())
 	}
 }
 
 // holdReview is for a question to the reviewer that what is left could not pay.
 func (s *State) holdReview(l Limits) {
-	s.hold(StoppedBudget, fmt.Sprintf("%s of %s is spent (%s), and the reviewer's answer could cost more than what is left", s.Spent, l.MaxCost, l.CostCeiling), "the work is kept: raise the ceiling or add to it with /proctor budget, then label again to resume")
+	s.hold(StoppedBudget, l.spent(s.Spent)+", and the reviewer's answer could cost more than what is left", l.moreMoney())
 }
 
 func (s *State) holdTime(l Limits, o Observation) {
@@ -54,7 +80,7 @@ func (s *State) ending() bool {
 func (s *State) noteAgent(l Limits, a AgentSeen) {
 	s.Feedback = nil
 	if a.Broke {
-		s.hold(StoppedBudget, fmt.Sprintf("%s of %s is spent (%s), and what is left does not pay for another call", s.Spent, l.MaxCost, l.CostCeiling), "the work is kept: raise the ceiling or add to it with /proctor budget, then label again to resume")
+		s.hold(StoppedBudget, l.spent(s.Spent)+", and what is left does not pay for another call", l.moreMoney())
 	}
 	switch a.Health {
 	case AgentHealthy:
