@@ -109,7 +109,7 @@ func (s *session) openMeter(ctx context.Context) error {
 	}
 	limit, _ := s.ceiling(st)
 	cfg := meter.Config{
-		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: priceTable(s.cfg.Budget.Price, s.env.Now()), AllowUnpriced: s.cfg.Budget.Unpriced == "allow",
+		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: priceTable(s.cfg.Budget.Price, s.env.Now()), AllowUnpriced: s.unpriced(),
 		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,
 	}
 	if s.req.forge != nil { // nothing else outlives this machine

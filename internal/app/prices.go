@@ -92,7 +92,7 @@ func pricesText(w io.Writer, rows []meter.Price, name string) error {
 	}
 	_, err := fmt.Fprintf(w, "\nUS dollars per million tokens; a model's dated releases cost the same. Another price, or a model that is not here, goes into %s:\n\n"+
 		"  budget: {price: {my-model: {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75}}}\n\n"+
-		"A model without a price is refused; with budget.unpriced: allow only time and ticks bound it.\n", where)
+		"A model without a price is refused; with budget.unpriced: allow only time and ticks bound agent.model and review.model.\n", where)
 	return err
 }
 

@@ -38,12 +38,31 @@ func apiOf(agentName string) meter.API {
 // needsModel says which agents speak to a model API through the meter.
 func needsModel(name string) bool { return apiOf(name) != "" }
 
-// providers are those that the job has a key for, and an error that names the key that is missing.
+// asks says whether this run has a use for an API. What has none is not opened to the agent, whatever keys the job
+// has: a program of one's own may speak any.
+func (s *session) asks(api meter.API) bool {
+	agentAPI := apiOf(s.cfg.Agent.Name)
+	return agentAPI == "" || api == agentAPI || api == meter.Anthropic && s.judgesByModel()
+}
+
+// unpriced are the models that may be asked without a price: those that the configuration names, not what an agent thinks of.
+func (s *session) unpriced() []string {
+	if s.cfg.Budget.Unpriced != "allow" {
+		return nil
+	}
+	out := []string{s.cfg.Agent.Model}
+	if s.judgesByModel() {
+		out = append(out, s.cfg.Review.Model)
+	}
+	return out
+}
+
+// providers are those that the run has a use and a key for, and an error that names the key that is missing.
 func (s *session) providers() ([]meter.Provider, error) {
 	var out []meter.Provider
 	have := map[meter.API]bool{}
 	for _, p := range []meter.Provider{{API: meter.Anthropic, Upstream: s.req.modelAt, Key: s.req.key}, s.req.openAI, s.req.gemini} {
-		if p.Key.Value != "" {
+		if p.Key.Value != "" && s.asks(p.API) {
 			out, have[p.API] = append(out, p), true
 		}
 	}

@@ -235,7 +235,7 @@ func stopKeys() []key {
 		},
 		{
 			path: "budget.unpriced", example: "allow", allowed: []string{"refuse", "allow"}, field: func(c *Config) any { return &c.Budget.Unpriced },
-			doc: "What happens with a model whose price is unknown. `allow`: only time and ticks bound the run.",
+			doc: "What happens with `agent.model` or `review.model` when its price is unknown. `allow`: only time and ticks bound the run. Any other model without a price is refused.",
 		},
 		{
 			path: "budget.price", example: "{my-model: {input: 3, output: 15}}", field: func(c *Config) any { return &c.Budget.Price },

@@ -67,8 +67,9 @@ type Config struct {
 	// names and its dated releases.
 	Models []string
 	Prices Prices // zero: the embedded table
-	// AllowUnpriced lets models without a price through at no cost: only time and ticks bound them.
-	AllowUnpriced bool
+	// AllowUnpriced names models that are let through at no cost where they have no price: only time and ticks bound
+	// them. No other model that an untrusted client thinks of is.
+	AllowUnpriced []string
 	// Ceiling is what is left for this run. Zero allows no priced call at all; money.Max is no ceiling.
 	Ceiling money.USD
 	Reserve Reserve

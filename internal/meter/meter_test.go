@@ -251,7 +251,7 @@ func TestTheLogHoldsNoKeyNoncePayloadOrControlBytes(t *testing.T) {
 	var log bytes.Buffer
 	up := server(t, func(w http.ResponseWriter, r *http.Request) { stream(w, sse(evStart, evText, evDelta)) })
 	m := start(t, up, func(c *Config) {
-		c.Log, c.AllowUnpriced = slog.New(slog.NewTextHandler(&log, nil)), true
+		c.Log, c.AllowUnpriced = slog.New(slog.NewTextHandler(&log, nil)), []string{"evil\n::set-output name=x::\u001b[31m"}
 	})
 	post(t, m, "/v1/messages", body(model, 100))
 	post(t, m, "/v1/messages", strings.ReplaceAll(body("evil", 100), "evil", `evil\n::set-output name=x::\u001b[31m`))

@@ -22,9 +22,12 @@ func TestAModelWithoutAPriceIsRefusedUnlessAcknowledged(t *testing.T) {
 		if m.Check(name) == nil {
 			t.Errorf("INV-36 %s: check finds no fault", name)
 		}
-		control := start(t, up, func(c *Config) { c.AllowUnpriced = true })
+		control := start(t, up, func(c *Config) { c.AllowUnpriced = []string{name} })
 		if status, _ := post(t, control, "/v1/messages", body(name, 10)); status != 200 || asked != 1 {
 			t.Errorf("control %s: status %d, asked %d", name, status, asked)
+		}
+		if status, got := post(t, control, "/v1/messages", body(name+"-other", 10)); status != http.StatusNotFound || asked != 1 || !strings.Contains(got, "no known price") {
+			t.Errorf("INV-36 another model than the acknowledged %s: status %d, asked %d, %s", name, status, asked, got)
 		}
 		if c := booked(t, control).Calls()[0]; c.Priced != PricedUnpriced || c.Output != 50 || booked(t, control).Spent() != 0 {
 			t.Errorf("control %s: %+v", name, c)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -121,10 +122,10 @@ func (m *Meter) priceOf(model string) (*Price, error) {
 	switch {
 	case priced:
 		return &p, nil
-	case m.cfg.AllowUnpriced:
+	case slices.Contains(m.cfg.AllowUnpriced, model):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("model %s has no known price, so no budget could hold: name another model, give price: in the configuration, or set budget.unpriced: allow",
+	return nil, fmt.Errorf("model %s has no known price, so no budget could hold: name another model, give budget.price in the configuration, or set budget.unpriced: allow, which is for agent.model and review.model",
 		printable(model))
 }
 
