@@ -126,13 +126,19 @@ func (s *session) resumable() (bool, string) {
 
 // begun is the state the loop starts from: an earlier run's, or a new one that still knows what the issue has cost.
 func (s *session) begun() loop.State {
-	ok, why := s.resumable()
-	if ok {
+	switch ok, why := s.resumable(); {
+	case ok:
 		s.note(fmt.Sprintf("resumed after tick %d of run %s, %s spent so far%s", s.saved.State.Tick, s.saved.Runs[len(s.saved.Runs)-1], s.saved.State.IssueBefore.Add(s.saved.State.Spent), s.heldFor()))
-		return loop.Resume(s.saved.State, s.askedAgain())
-	}
-	if why != "" {
+	case why != "":
 		s.note(why + ": this one begins anew, and what was spent counts" + s.heldFor())
+	}
+	return s.begun0()
+}
+
+// begun0 is begun without its note, for stations that need the spend before the loop does.
+func (s *session) begun0() loop.State {
+	if ok, _ := s.resumable(); ok {
+		return loop.Resume(s.saved.State, s.askedAgain())
 	}
 	s.saved.forget()
 	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})

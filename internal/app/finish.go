@@ -15,8 +15,19 @@ import (
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
-// lastWords bounds everything a run still does after its end or a cancel.
-const lastWords = 6 * time.Second
+// What bounds everything that a run still does after its end: lastWords once its job was cancelled, which a CI system
+// soon follows with a kill, and calmWords where nobody hurries it.
+const (
+	lastWords = 6 * time.Second
+	calmWords = 30 * time.Second
+)
+
+// lastly is until with calm, cut down to hurry from the moment at which ctx is cancelled.
+func lastly(ctx context.Context, calm, hurry time.Duration) (context.Context, context.CancelFunc) {
+	last, done := until(ctx, calm)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(hurry, done) })
+	return last, func() { stop(); done() }
+}
 
 // finish tells the end everywhere it is looked for, whatever went before: record, report, status comment, labels,
 // checkpoint, lease. Trouble here is noted and ends nothing.
@@ -25,7 +36,7 @@ func (s *session) finish(ctx context.Context, err error) {
 		e := terminalOf(ctx, err)
 		s.rec.Finish(e.terminal, s.red.String(e.reason), e.next)
 	}
-	last, done := until(ctx, lastWords)
+	last, done := lastly(ctx, calmWords, lastWords)
 	defer done()
 	s.giveBack(last)
 	s.settle()
@@ -38,10 +49,11 @@ func (s *session) finish(ctx context.Context, err error) {
 	if err := s.events.Close(); err != nil {
 		s.say("the event log is not whole: " + err.Error())
 	}
+	s.release(last)
+	// Behind everything that others wait for: a collector that does not answer takes all the time there is.
 	if err := s.trace.Close(last, s.env.Now()); err != nil {
 		s.say("the trace is not whole: " + err.Error())
 	}
-	s.release(last)
 }
 
 // settle makes the record's totals those of its calls.

@@ -15,15 +15,6 @@ import (
 // agentFailures is how many equal failures in a row stop being feedback.
 const agentFailures = 3
 
-// begun0 is begun without its notes, for stations that need the spend before the loop does.
-func (s *session) begun0() loop.State {
-	notes, events := s.rec.Notes, s.events
-	s.events = nil
-	st := s.begun()
-	s.rec.Notes, s.events = notes, events
-	return st
-}
-
 // loop runs the governed loop and puts its end into the record. A dry run stops in front of the first call.
 func (s *session) loop(ctx context.Context) error {
 	st, err := s.recallVerdicts(ctx, s.begun())
