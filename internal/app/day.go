@@ -54,13 +54,20 @@ func (s *session) reserve(ctx context.Context, st loop.State) error {
 		return nil
 	}
 	limit, _ := s.ceiling(st)
+	return s.persist(ctx, func(ctx context.Context) error { return s.reserveOf(ctx, limit-st.Spent) })
+}
+
+// reserveOf books as much of what is wanted as the day has. What it booked before, and never heard of, is replaced.
+func (s *session) reserveOf(ctx context.Context, wanted money.USD) error {
 	s.day = allowance{date: s.today()}
 	for range daySwaps {
 		d, note, err := s.readDay(ctx)
 		if err != nil {
 			return err
 		}
-		granted, cut := policy.Grant(limit-st.Spent, d.sums(s.trigger.Actor.ID), policy.Allowances{PerDay: s.cfg.Budget.PerDay, PerActorDay: s.cfg.Budget.PerActorDay})
+		s.day.date = d.Date
+		delete(d.Runs, s.id)
+		granted, cut := policy.Grant(wanted, d.sums(s.trigger.Actor.ID), policy.Allowances{PerDay: s.cfg.Budget.PerDay, PerActorDay: s.cfg.Budget.PerActorDay})
 		d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: granted, Open: true}
 		if note, err = s.writeDay(ctx, note, d); err == nil {
 			s.day.bounds, s.day.granted, s.day.cut, s.day.note = true, granted, cut, note
@@ -76,7 +83,7 @@ func (s *session) reserve(ctx context.Context, st loop.State) error {
 // settleDay writes down what the run has spent in the place of what it had reserved. A reservation that stays, because the
 // machine was lost, counts as spent until midnight UTC.
 func (s *session) settleDay(ctx context.Context) {
-	if !s.day.bounds || s.today() != s.day.date {
+	if !s.day.bounds || s.today() > s.day.date {
 		return
 	}
 	spent := s.meter.Spent()
@@ -84,6 +91,9 @@ func (s *session) settleDay(ctx context.Context) {
 		d, note, err := decodeDay(s.day.note, s.day.date)
 		if swap > 0 {
 			d, note, err = s.readDay(ctx)
+		}
+		if err == nil && d.Date != s.day.date {
+			return // that day is over
 		}
 		if err == nil {
 			d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: spent}
@@ -119,10 +129,17 @@ func decodeDay(note git.Note, date string) (day, git.Note, error) {
 	if err := dec.Decode(&d); err != nil || d.Format != dayFormat {
 		return day{}, note, fmt.Errorf("the day's spending cannot be read: %s at %s is no ledger of ours. Next: look at who wrote it, then delete the ref", dayRef, note.ID)
 	}
-	if d.Date != date || d.Runs == nil {
+	if d.Date != date && !follows(d.Date, date) || d.Runs == nil {
 		return fresh, note, nil
 	}
 	return d, note, nil
+}
+
+// follows says that a ledger's day is the one after date: it was begun by a machine whose clock is ahead of this one's at
+// midnight, and holds. One from further ahead is a wrong clock's, and would hold for ever.
+func follows(ledger, date string) bool {
+	day, err := time.Parse(time.DateOnly, date)
+	return err == nil && ledger == day.AddDate(0, 0, 1).Format(time.DateOnly)
 }
 
 func (s *session) writeDay(ctx context.Context, old git.Note, d day) (git.Note, error) {

@@ -51,9 +51,14 @@ func (s *session) cover(ctx context.Context, upTo money.USD) error {
 	if !s.kept.begun {
 		return errors.New("no model may be asked before the loop has begun")
 	}
+	return s.persist(ctx, func(ctx context.Context) error { return s.push(ctx, upTo) })
+}
+
+// persist tries again what a lost connection may have ended. Whoever else was faster is no such thing.
+func (s *session) persist(ctx context.Context, save func(context.Context) error) error {
 	for try, wait := 1, coverWait; ; try, wait = try+1, wait*2 {
 		within, done := context.WithTimeout(ctx, coverTime)
-		err := s.push(within, upTo)
+		err := save(within)
 		done()
 		if err == nil || lostRace(err) || try == coverTries || s.env.Sleep(ctx, wait) != nil {
 			return err
