@@ -59,6 +59,19 @@ func (s *session) localGoal() error {
 	return nil
 }
 
+// nameLocal finds whose token a person at this machine uses: budget.per_actor_day_usd is each one's own.
+func (s *session) nameLocal(ctx context.Context) {
+	if !s.req.local || s.trigger.Actor.ID != 0 {
+		return
+	}
+	self, err := s.req.forge.Self(ctx)
+	if err != nil {
+		s.note("the token's account could not be read, so this run shares budget.per_actor_day_usd with others of which that is so: " + err.Error())
+		return
+	}
+	s.trigger.Actor.ID, s.rec.Trigger.ActorID = self.ID, self.ID
+}
+
 // authorise asks the forge for everything the decision rests on; what the event or the webhook said is not
 // trusted for any of it.
 func (s *session) authorise(ctx context.Context) error {
@@ -73,6 +86,7 @@ func (s *session) authorise(ctx context.Context) error {
 		return refused("the job was started on "+s.req.ref+", and configuration and gates count only as they are on "+main, "start the workflow on the default branch")
 	}
 	s.connectGit()
+	s.nameLocal(ctx)
 	if err := s.recallApproval(ctx); err != nil {
 		return err
 	}
