@@ -67,6 +67,9 @@ func (s *session) claim(ctx context.Context) error {
 			return fmt.Errorf("claim the issue: %w", err)
 		}
 		s.lease = lease
+		// What is fetched and made ready before the loop may take longer than the lease. That it was lost, or that it
+		// was asked to end, the loop's own renewal finds.
+		_, s.unhold = s.holdLease(ctx)
 	}
 	if err := s.recall(ctx); err != nil {
 		return err
@@ -224,6 +227,13 @@ func (s *session) move(ctx context.Context, ev policy.Event) {
 	add, remove := s.labels.Next(issue.Labels, ev)
 	if err := publish.SetLabels(ctx, s.req.forge, issue.Number, add, remove); err != nil {
 		s.note("the state label could not be set: " + err.Error())
+	}
+}
+
+// letLease ends the renewal that claim began, if it did. It may be called twice.
+func (s *session) letLease() {
+	if s.unhold != nil {
+		s.unhold()
 	}
 }
 

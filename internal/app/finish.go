@@ -168,6 +168,7 @@ func (s *session) writeReport() {
 // left undone. The run's directory goes.
 func (s *session) release(ctx context.Context) {
 	_ = s.meter.Close(ctx) // what was in flight is booked or the provider's; either way the run is over
+	s.letLease()
 	if s.lease != nil {
 		if err := s.lease.Release(ctx); err != nil && !errors.Is(err, git.ErrLeaseLost) {
 			s.say("the issue's lease could not be given back; it ends by itself in " + leaseTime.String() + ": " + err.Error())

@@ -85,6 +85,7 @@ type session struct {
 	saved  checkpoint
 	kept   kept
 	lease  *git.Lease
+	unhold func() // ends the lease's renewal before the loop
 	target publish.Target
 	proved git.ID // the commit that passed the proof; with history: squash not the last tick's
 

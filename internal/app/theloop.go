@@ -40,6 +40,7 @@ func (s *session) loop(ctx context.Context) error {
 	if err := s.keepFrom(s.saved, st); err != nil {
 		return err
 	}
+	s.letLease()
 	held, release := s.holdLease(ctx)
 	st, err = loop.Run(held, st, limits, s, s, s, s.env.Now)
 	release()
