@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -98,26 +95,11 @@ func (s *session) findIssue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n, ok := issueOf(pr.Head, s.cfg.Publish.Branch); ok && mine && !s.trigger.Change.FromFork {
+	if n, ok := trigger.IssueOfBranch(pr.Head, s.cfg.Publish.Branch); ok && mine && !s.trigger.Change.FromFork {
 		s.trigger.Issue.Number = n
 	}
 	s.rec.Trigger.Issue, s.rec.Trigger.Snapshot = s.trigger.Issue.Number, ""
 	return nil
-}
-
-// issueOf reads the issue's number out of a branch that pattern (publish.branch) named, with the suffix that a taken
-// name gets.
-func issueOf(branch, pattern string) (int, bool) {
-	before, after, ok := strings.Cut(pattern, "{number}")
-	if !ok {
-		return 0, false
-	}
-	m := regexp.MustCompile("^" + regexp.QuoteMeta(before) + "([1-9][0-9]{0,8})" + regexp.QuoteMeta(after) + "(?:-[2-9])?$").FindStringSubmatch(branch)
-	if m == nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(m[1])
-	return n, err == nil
 }
 
 // permitted is policy's word on a command. One that is only answered asks for no more than help does.

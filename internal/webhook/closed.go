@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -18,22 +17,22 @@ type labeller interface {
 	SetLabels(ctx context.Context, number int, add, remove []string) error
 }
 
-// issueOfBranch is the issue's number at the end of a branch of ours, where publish.branch has it; 0 where there is none.
-func issueOfBranch(branch string) int {
-	digits := branch[len(strings.TrimRight(branch, "0123456789")):]
-	n, err := strconv.Atoi(digits)
-	if err != nil {
-		return 0
+// issueOfBranch is the issue that a branch of ours was made for; 0 where there is none. Only the front of publish.branch is
+// known here, with the default's "issue-" or without.
+func (h *Handler) issueOfBranch(branch string) int {
+	for _, between := range []string{"issue-", ""} {
+		if n, ok := trigger.IssueOfBranch(branch, h.cfg.Branches+between+"{number}"); ok {
+			return n
+		}
 	}
-	return n
+	return 0
 }
 
 // closed puts the labels of what is over away and starts what waited for the room that an ended pull request leaves.
 func (h *Handler) closed(ctx context.Context, d *delivery) answer {
 	number, ours := d.t.Issue.Number, d.t.Change == nil
 	if c := d.t.Change; c != nil {
-		ours = !c.FromFork && strings.HasPrefix(c.Head, h.cfg.Branches)
-		number = issueOfBranch(c.Head)
+		ours, number = !c.FromFork, h.issueOfBranch(c.Head)
 	}
 	if !ours || number <= 0 {
 		return accepted(StatusIgnored, "other_branch")

@@ -17,6 +17,7 @@ type board struct {
 	*world
 	queued  []int
 	removed []string
+	touched []int // issues whose labels were set
 }
 
 func (b *board) Labelled(_ context.Context, label string) ([]forge.Issue, error) {
@@ -27,7 +28,8 @@ func (b *board) Labelled(_ context.Context, label string) ([]forge.Issue, error)
 	return out, nil
 }
 
-func (b *board) SetLabels(_ context.Context, _ int, _, remove []string) error {
+func (b *board) SetLabels(_ context.Context, n int, _, remove []string) error {
+	b.touched = append(b.touched, n)
 	b.removed = append(b.removed, remove...)
 	return nil
 }
@@ -70,6 +72,7 @@ func TestAnEndedPullRequestStartsWhatWaitedAndOnlyThat(t *testing.T) {
 		"somebody's branch": endedPull(t, "mine/issue-3", false, 20),
 		"a fork's branch":   endedPull(t, "proctor/issue-3", true, 21),
 		"no number":         endedPull(t, "proctor/issue-x", false, 22),
+		"a goal's branch":   endedPull(t, "proctor/goal-3fa9c1b2d417", false, 24),
 	} {
 		if g := r.deliver("pull_request", "d"+name, body); g.Reason != "other_branch" || r.w.dispatched() != 0 {
 			t.Errorf("%s: %v", name, g)
@@ -90,6 +93,17 @@ func TestAnEndedPullRequestStartsWhatWaitedAndOnlyThat(t *testing.T) {
 	}
 	if !slices.Equal(b.removed, []string{"proctor:review", "proctor:review"}) {
 		t.Errorf("labels taken off: %q", b.removed)
+	}
+}
+
+func TestAnEndedPullRequestTakesLabelsOffItsOwnIssueOnly(t *testing.T) {
+	t.Parallel()
+	for branch, want := range map[string][]int{"proctor/issue-7": {7}, "proctor/issue-7-2": {7}, "proctor/7-2": {7}, "proctor/goal-3fa9c1b2d417": nil, "proctor/issue-7-23": nil} {
+		r, b := boarded(t)
+		r.deliver("pull_request", "d1", endedPull(t, branch, false, 23))
+		if !slices.Equal(b.touched, want) {
+			t.Errorf("%s: labels of issues %v were set, want %v", branch, b.touched, want)
+		}
 	}
 }
 
