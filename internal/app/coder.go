@@ -32,6 +32,7 @@ const maxEvents = 1000
 
 // Code makes one call of the agent. A short throttle is waited out within the tick, on the run's own clock.
 func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error) {
+	t = s.pace(ctx, t)
 	tick := s.tick(t.Tick)
 	s.meter.SetTick(t.Tick, "agent")
 	tick.Item = t.Item + 1

@@ -44,7 +44,7 @@ func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofS
 		s.tick(n).Commit = &evidence.Commit{ID: string(id), Tree: candidate.Tree} // squashed, it has another id
 	}
 	s.emit(evidence.ProofEnded, n, slog.String(evidence.KeyCommit, string(id)), slog.String(evidence.KeyStatus, status))
-	s.pace(ctx, began, seen)
+	s.remark(began, seen)
 	return seen, nil
 }
 

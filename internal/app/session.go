@@ -94,6 +94,7 @@ type session struct {
 	before    money.USD // what the issue had cost before this process
 	unsettled money.USD // part of before that is not known: held when an earlier machine was lost
 	unwiped   error     // a proof that could not be removed
+	redSince  time.Time // when the proof began that held-out gates failed, until the next tick starts
 	day       allowance
 	queued    bool // the request waits for room
 	released  bool // it waited, and was started by an id alone
