@@ -81,12 +81,8 @@ func (s *session) acceptable() error {
 	if err := s.checkTrivial(); err != nil {
 		return err
 	}
-	missing, notes := notYet(s.cfg)
-	if len(missing) > 0 {
+	if missing := notYet(s.cfg); len(missing) > 0 {
 		return usage(fmt.Errorf("%s asks for what this version cannot do: %s. Next: take the key out", s.configName(), oneOf(missing)))
-	}
-	for _, n := range notes {
-		s.note(n)
 	}
 	return nil
 }
@@ -98,9 +94,8 @@ func (s *session) configName() string {
 	return s.cfgPath
 }
 
-// notYet lists the keys whose engine this version does not have: missing ones would break a promise and refuse the
-// run, notes are defaults that do nothing yet.
-func notYet(c config.Config) (missing, notes []string) {
+// notYet lists the keys that are set and whose engine this version does not have: to go on would break a promise.
+func notYet(c config.Config) (missing []string) {
 	for _, k := range []struct {
 		key string
 		set bool
@@ -113,5 +108,5 @@ func notYet(c config.Config) (missing, notes []string) {
 			missing = append(missing, k.key)
 		}
 	}
-	return missing, notes
+	return missing
 }
