@@ -259,7 +259,7 @@ func stopKeys() []key {
 		},
 		{
 			path: "trigger.max_open", example: "5", min: 1, max: 1000, field: func(c *Config) any { return &c.Trigger.MaxOpen },
-			doc: "How many drafts of the loop may be open at a time; further runs are refused until one is closed.",
+			doc: "How many drafts of the loop may be open at a time; further runs are refused until one is closed. Runs under way do not count, so requests made at one time can open more.",
 		},
 	}
 }
