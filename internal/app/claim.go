@@ -113,7 +113,7 @@ func (s *session) resumable() (bool, string) {
 	switch c := s.saved; {
 	case c.State.Version == 0:
 		return false, ""
-	case s.anew:
+	case s.anew && c.Asked != s.request(): // the same job again goes on with what it began
 		return false, "it was asked to start again from the base commit"
 	case c.Goal != s.rec.Trigger.Snapshot:
 		return false, "an earlier run worked on another text of this issue"
