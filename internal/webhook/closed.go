@@ -48,7 +48,7 @@ func (h *Handler) closed(ctx context.Context, d *delivery) answer {
 	if d.t.Change == nil {
 		return accepted(StatusRecorded, "closed")
 	}
-	return h.release(ctx, f, d)
+	return h.release(ctx, f, d, fmt.Sprintf("closed:%s:%d:%d:%s", d.t.Forge, d.t.Repo.ID, d.t.Change.Number, d.t.Change.HeadSHA))
 }
 
 // unlabel takes our state labels off an issue whose request is over. One that was asked for again meanwhile keeps the trigger label: that is
@@ -83,9 +83,32 @@ func (h *Handler) unlabel(ctx context.Context, f Forge, number int) error {
 	return l.SetLabels(ctx, number, nil, remove)
 }
 
-// release dispatches the oldest issue that waits for room, once for each pull request that ended. The run finds what was
+// freed hands the room on that a run of ours had and leaves without a pull request. One whose issue waits itself, or goes on, or
+// has a draft, leaves none: otherwise each run that finds no room would start the next one like it, without end.
+func (h *Handler) freed(ctx context.Context, d *delivery, c Claim) answer {
+	f, a, ok := h.connect(ctx, d)
+	if !ok {
+		return a
+	}
+	issue, err := f.Issue(ctx, c.Issue)
+	switch {
+	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrMoved):
+	case err != nil:
+		d.cause = err
+		return forgeAnswer(err)
+	}
+	states := policy.Labels{Trigger: h.cfg.Rules.Label}
+	for _, label := range issue.Labels {
+		if strings.EqualFold(label, states.Queued()) || strings.EqualFold(label, states.Running()) || strings.EqualFold(label, states.Review()) {
+			return accepted(StatusRecorded, "no_room")
+		}
+	}
+	return h.release(ctx, f, d, "ended:"+c.ID)
+}
+
+// release dispatches the oldest issue that waits for room, once for each end that makes room. The run finds what was
 // approved by the label event's id, and decides anew on all of it.
-func (h *Handler) release(ctx context.Context, f Forge, d *delivery) answer {
+func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string) answer {
 	lister, ok := f.(forge.LabelLister)
 	if !ok {
 		return accepted(StatusRecorded, "closed")
@@ -96,7 +119,12 @@ func (h *Handler) release(ctx context.Context, f Forge, d *delivery) answer {
 		return forgeAnswer(err)
 	}
 	for _, issue := range queue {
-		next, err := h.waiting(ctx, f, d, issue)
+		next, err := h.waiting(ctx, f, d, issue, end)
+		if errors.Is(err, forge.ErrNotFound) {
+			// Nobody can say what was asked: it must not hold up those behind it.
+			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "waiting request without a label event", slog.Int(keyIssue, issue.Number))
+			continue
+		}
 		if err != nil {
 			d.cause = err
 			return forgeAnswer(err)
@@ -114,7 +142,7 @@ func (h *Handler) release(ctx context.Context, f Forge, d *delivery) answer {
 }
 
 // waiting is the request of an issue in the queue, as the dispatch that it is now.
-func (h *Handler) waiting(ctx context.Context, f Forge, d *delivery, issue forge.Issue) (*delivery, error) {
+func (h *Handler) waiting(ctx context.Context, f Forge, d *delivery, issue forge.Issue, end string) (*delivery, error) {
 	ev, err := f.LabelEvent(ctx, issue.Number, h.cfg.Rules.Label)
 	if err != nil {
 		return nil, err
@@ -124,7 +152,7 @@ func (h *Handler) waiting(ctx context.Context, f Forge, d *delivery, issue forge
 		Issue: trigger.Issue{Number: issue.Number, State: issue.State}, Actor: trigger.Actor{Login: ev.Actor.Login, ID: ev.Actor.ID, Bot: ev.Actor.Bot},
 		Asked: trigger.Asked{ID: ev.ID, At: ev.At},
 	}
-	// One closed pull request starts one run, however often it is told of. The delivery itself has no claim.
-	key := fmt.Sprintf("closed:%s:%d:%d:%s:%d", t.Forge, t.Repo.ID, d.t.Change.Number, d.t.Change.HeadSHA, ev.ID)
+	// One end starts one run, however often it is told of. The delivery itself has no claim.
+	key := fmt.Sprintf("%s:%d", end, ev.ID)
 	return &delivery{forge: d.forge, event: d.event, t: t, body: key}, nil
 }

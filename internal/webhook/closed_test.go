@@ -126,6 +126,52 @@ func TestAWaitingRequestWhoseAskerMayNotAnyMoreGivesItsRoomToTheNext(t *testing.
 	}
 }
 
+// A run that ends without a draft makes room as a closed pull request does; one that found none itself, goes on or has a draft does not.
+func TestARunThatEndsWithoutADraftStartsWhatWaited(t *testing.T) {
+	t.Parallel()
+	for label, want := range map[string][]string{
+		"proctor:needs-human": {"3", "8"}, "proctor:failed": {"3", "8"}, "mine": {"3", "8"},
+		"proctor:queued": {"3"}, "proctor:review": {"3"}, "proctor:running": {"3"},
+	} {
+		r, b := boarded(t)
+		r.w.issue = newWorld().issue
+		first := r.deliver("issues", "d1", labeled(3, nil))
+		b.queued = []int{8, 9}
+		r.w.issue = func(n int) forge.Issue {
+			return forge.Issue{Number: n, Title: title(n), State: "open", Labels: []string{map[bool]string{true: label, false: "proctor:queued"}[n == 3]}}
+		}
+		for _, delivery := range []string{"d2", "d3"} { // the same end, told twice
+			g := r.deliver("workflow_run", delivery, labeled(3, map[string]any{
+				"action": "completed", "workflow_run": map[string]any{"id": 8, "display_title": "proctor #3 " + first.Run, "status": "completed", "conclusion": "failure"},
+			}))
+			if g.String() != "202 recorded ended" || g.Run != first.Run {
+				t.Errorf("%s: %v of %s", label, g, g.Run)
+			}
+		}
+		var got []string
+		for _, run := range r.w.runs {
+			got = append(got, run[trigger.InputIssue])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("an end with %s: runs for issues %q, want %q", label, got, want)
+		}
+	}
+}
+
+func TestAWaitingIssueWithoutALabelEventHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	r, _ := boarded(t, 8, 9)
+	r.w.event = func(n int) (forge.LabelEvent, error) {
+		if n == 8 {
+			return forge.LabelEvent{}, forge.ErrNotFound
+		}
+		return newWorld().event(n)
+	}
+	if g := r.deliver("pull_request", "d1", endedPull(t, "proctor/issue-3", false, 23)); g.Status != "dispatched" || r.w.runs[0][trigger.InputIssue] != "9" {
+		t.Errorf("%v, runs %v", g, r.w.runs)
+	}
+}
+
 func TestAClosedIssueLosesOurLabels(t *testing.T) {
 	t.Parallel()
 	r, b := boarded(t, 8)

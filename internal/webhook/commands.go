@@ -53,7 +53,7 @@ func helpText(t trigger.Trigger, prefix string) string {
 	return "There is no such command. " + trigger.Help(prefix)
 }
 
-// progress notes what the forge tells of a run of ours: seen, or over. Only the claim's own
+// progress notes what the forge tells of a run of ours: seen, or over, which may make room. Only the claim's own
 // repository is believed.
 func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	c, err := h.cfg.Store.Find(ctx, []string{d.t.ID})
@@ -75,6 +75,12 @@ func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	}); err != nil && !errors.Is(err, ErrLost) {
 		d.cause = err
 		return later("store")
+	}
+	if state == Ended {
+		// What becomes of the next request is its own; only what another try may mend is asked for again.
+		if a := h.freed(ctx, d, c); a.Status == StatusRetry {
+			return a
+		}
 	}
 	a := accepted(StatusRecorded, state.String())
 	a.Run = c.ID
