@@ -86,12 +86,16 @@ func (s *session) decide(ctx context.Context, facts policy.Facts) error {
 	if d.Allow {
 		return nil
 	}
-	if d.Reason == policy.ReasonMaxOpen && s.trigger.Issue.Number != 0 {
+	switch {
+	case d.Reason == policy.ReasonMaxOpen && s.labelEvent != 0:
 		s.queued = true
 		if err := s.remember(ctx); err != nil {
 			s.note("what was approved could not be kept, so that the label has to be added again: " + err.Error())
 		}
 		return refused(d.Text, "close or merge one; with the webhook this request then starts by itself, without it add the label again")
+	case d.Reason == policy.ReasonMaxOpen:
+		// Only a label event can be named by whoever starts it later.
+		return refused(d.Text, "close or merge one, and ask again: only a request by label waits and starts by itself")
 	}
 	return refused(d.Text, "")
 }

@@ -1,9 +1,16 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
 // A request beyond trigger.max_open waits and starts when a pull request of ours ends, with what was approved when it was made.
@@ -37,6 +44,36 @@ func TestARequestWithoutRoomWaitsForAPullRequestToEnd(t *testing.T) {
 	}
 	w.issue = edited
 	w.next(t.Context()).ended("refused", 7, "proctor:needs-human").says("edited")
+}
+
+// nobody is a forge that knows its own account and nothing else.
+type nobody struct{ forge.Forge }
+
+func (nobody) Self(context.Context) (forge.User, error) {
+	return forge.User{Login: "proctor[bot]", ID: 99}, nil
+}
+
+// A request that no label event names, such as one by hand, cannot be started later, so it does not wait.
+func TestOnlyARequestByLabelWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		event   int64
+		waits   bool
+		advises string
+	}{
+		{"by label", 5, true, "starts by itself"},
+		{"by hand", 0, false, "ask again"},
+	} {
+		s := session{labelEvent: c.event, cfg: config.Default(), req: request{forge: nobody{}, dryRun: true}, trigger: trigger.Trigger{
+			Forge: trigger.GitHub, Kind: trigger.KindDispatch, Issue: trigger.Issue{Number: 7, State: "open"}, Actor: trigger.Actor{Login: asker, ID: 7},
+		}}
+		err := s.decide(t.Context(), policy.Facts{Role: forge.RoleWrite, Issue: &forge.Issue{Number: 7, State: "open"}, OpenPulls: 100, Started: true})
+		var end *ended
+		if !errors.As(err, &end) || !strings.Contains(end.reason, "trigger.max_open") || !strings.Contains(end.next, c.advises) || s.queued != c.waits {
+			t.Errorf("%s: waits %t, want %t: %+v", c.name, s.queued, c.waits, end)
+		}
+	}
 }
 
 // What a day has cost binds the next run of the repository, through whichever door, by a ledger that lies in the repository.
