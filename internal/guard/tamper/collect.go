@@ -30,7 +30,7 @@ func pythonHides(bare string, def int) bool {
 		switch {
 		case m[2] != "class":
 			return true
-		case len(strings.Trim(m[4], "() \t")) > 0:
+		case len(strings.Trim(m[4], "() \t")) > 0 || strings.HasPrefix(m[4], "(") && !strings.HasSuffix(m[4], ")"):
 			// A base class decides, and it may be one of unittest's.
 		case !strings.HasPrefix(m[3], "Test") || constructs(bare, indent, i):
 			return true

@@ -10,17 +10,21 @@ import (
 // dialect is how one language writes tests. Every expression but those of defs marked inStrings is
 // matched against text whose comments are blanked.
 type dialect struct {
-	name    string
-	exts    []string
-	isTest  func(path string) bool          // nil: tests may stand in any file of the language
-	unseen  func(path string) bool          // nil: none; paths that the runner leaves out on this platform or always
-	hides   func(bare string, def int) bool // nil: nothing; the place of a definition keeps it from being collected
-	last    bool                            // of two tests of one name in one place only the last one runs
-	syntax  syntax
-	defs    []definition
-	skip    *regexp.Regexp
-	skipRaw *regexp.Regexp // matched against the text with its comments
-	focus   *regexp.Regexp
+	name     string
+	exts     []string
+	isTest   func(path string) bool          // nil: tests may stand in any file of the language
+	unseen   func(path string) bool          // nil: none; paths that the runner leaves out on this platform or always
+	hides    func(bare string, def int) bool // nil: nothing; the place of a definition keeps it from being collected
+	indented bool                            // blocks are told by their indentation
+	last     bool                            // of two tests of one name in one place only the last one runs
+	syntax   syntax
+	defs     []definition
+	skip     *regexp.Regexp
+	doubt    *regexp.Regexp // conditions and slices, which everyday tests have too
+	assigns  *regexp.Regexp // a name is bound anew or unbound; the groups are owner and name, more than once
+	own      *regexp.Regexp // of the skip marks those that act on the tests of their own file only
+	skipRaw  *regexp.Regexp // matched against the text with its comments
+	focus    *regexp.Regexp
 	// asserts are places that can fail a test; vacuous ones can not; loose ones check little.
 	asserts, vacuous, loose *regexp.Regexp
 	swallow                 *regexp.Regexp
@@ -51,6 +55,13 @@ func (d *dialect) collects(p string, existed bool) bool {
 	return existed || d.unseen == nil || !d.unseen(p)
 }
 
+// replacedAsserts is another value for an assertion: on a class, or none at all on an instance. A field that is only
+// named like one is not meant.
+const replacedAsserts = `(?:(?:\b(?:\w+\.)*[A-Z]\w*\.assert(?:[A-Z]\w*|_(?:called|has|any|not|awaited)\w*)[ \t]*=[^=])|\b(?:self|cls)\.assert[A-Z]\w*[ \t]*=[ \t]*(?:lambda\b|None\b|\w*Mock\b)|\bsetattr\([^\n]*["']assert(?:[A-Z]|_(?:called|has|any|not|awaited)))`
+
+// testClass is how a class of tests is named.
+var testClass = regexp.MustCompile(`^Test[A-Z]\w*$|\w(?:Tests?|TestCase)$`)
+
 // dialects are compiled once, when the first changed file needs them.
 var dialects = sync.OnceValue(func() []*dialect {
 	return []*dialect{goDialect(), python(), javascript(), rust(), jvm(), ruby(), php(), csharp(), shell()}
@@ -67,8 +78,9 @@ func goDialect() *dialect {
 		unseen: re(`(?:^|/)(?:testdata|[_.][^/]*)/|_(?:amd64|arm64|windows|plan9|js|wasm|wasip1|ios|android|aix|solaris|illumos|dragonfly|netbsd|openbsd|freebsd|darwin|mips\w*|ppc64\w*|riscv64|s390x|loong64|386|arm)_test\.go$`).MatchString,
 		syntax: syntax{line: []string{"//"}, block: [2]string{"/*", "*/"}, quotes: []quote{{open: "`", close: "`", multi: true, raw: true}, {open: `"`, close: `"`}, {open: `'`, close: `'`}}},
 		defs:   []definition{{re: re(`(?m)^(func)\s+(?:\([^)\n]*\)\s*)?((?:Test|Fuzz|Example|Benchmark)(?:[^a-z\s(]\w*)?)\s*\(`)}},
-		skip: re(`\.(?:Skip|Skipf|SkipNow)\(|\btesting\.Short\(\)|\bif\b[^\n{]*\b(?:os\.(?:Getenv|LookupEnv)|runtime\.GO(?:OS|ARCH))\b|\brange[ \t]+[\w.]+\[[^\]\n]*:[^\]\n]*\]|` +
-			`\bflag\.(?:Set|CommandLine\.Set)\([ \t]*"test\.|\bos\.Args[ \t]*=`),
+		skip: re(`\.(?:Skip|Skipf|SkipNow)\(|\btesting\.Short\(\)|\brange[ \t]+[\w.]+\[[^\]\n:]*:[ \t]*\d+[ \t]*\]|` +
+			`\bflag\.(?:Set|CommandLine\.Set)\([ \t]*"test\.`),
+		doubt: re(`\bif\b[^\n{]*\b(?:os\.(?:Getenv|LookupEnv)|runtime\.GO(?:OS|ARCH))\b|\brange[ \t]+[\w.]+\[[^\]\n:]*:[ \t]*(?:[^\d\s\]][^\]\n]*)?\]`),
 		// A build constraint takes the file out of the run.
 		skipRaw: re(`(?m)^//\s*(?:go:build|\+build)\b`),
 		asserts: re(`\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|\b(?:assert|require|is|qt|check|must|td|gt|testza)\.\w+\(|\bt\.Run\(|\bExpect\(|\b[a-z]\w*(?:\.\w+)?\(t,`),
@@ -84,9 +96,11 @@ func python() *dialect {
 		isTest: re(`(?i)(?:^|/)(?:test_[^/]*|[^/]*_tests?|tests?|conftest)\.py$`).MatchString,
 		syntax: syntax{line: []string{"#"}, quotes: []quote{{open: `"""`, close: `"""`, multi: true}, {open: `'''`, close: `'''`, multi: true}, {open: `"`, close: `"`}, {open: `'`, close: `'`}}},
 		defs:   []definition{{re: re(`(?m)^[ \t]*(?:async[ \t]+)?(def)[ \t]+(test\w*)[ \t]*\(`)}},
-		hides:  pythonHides, last: true,
-		skip: re(`\bmark\.(?:skip(?:if)?|xfail)\b|@[ \t]*(?:skipif|xfail)\b|(?m:^[ \t]*(?:del[ \t]+(?:\w+\.)?test\w*|(?:\w+\.)?test_\w+[ \t]*=[^=]|(?:\w+\.)+assert\w*[ \t]*=[^=]))|\b(?:setattr|delattr)\([^\n]*(?:test|assert)|` +
-			`\bfor\b[^\n]*\bin[ \t]+[\w.]+\[[^\]\n]*:[^\]\n]*\]|\bif\b[^\n:]*\b(?:os\.environ|os\.getenv|getenv\(|sys\.platform)|\bpytest\.(?:mark\.)?(?:skip(?:if)?|xfail|importorskip)\b|\b(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b[ \t]*(?:\(|$|\n)|\.skipTest\(|\bSkipTest\(|\b__test__\s*=\s*False|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect|runtest_makereport|runtest_protocol|runtest_call|report_teststatus|sessionfinish)\b`),
+		hides:  pythonHides, last: true, indented: true,
+		skip: re(`\bmark\.(?:skip(?:if)?|xfail)\b|@[ \t]*(?:skipif|xfail)\b|` + replacedAsserts + `|\bfor\b[^\n]*\bin[ \t]+[\w.]+\[[^\]\n:]*:[ \t]*\d+[ \t]*\]|` +
+			`\bpytest\.(?:mark\.)?(?:skip(?:if)?|xfail|importorskip)\b|\b(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b[ \t]*(?:\(|$|\n)|\.skipTest\(|\bSkipTest\(|\b__test__\s*=\s*False|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect|runtest_makereport|runtest_protocol|runtest_call|report_teststatus|sessionfinish)\b`),
+		doubt:   re(`\bif\b[^\n:]*\b(?:os\.environ|os\.getenv|getenv\(|sys\.platform)|\bfor\b[^\n]*\bin[ \t]+[\w.]+\[[^\]\n:]*:[ \t]*(?:[^\d\s\]][^\]\n]*)?\]`),
+		assigns: re(`(?m)^[ \t]*(?:del[ \t]+(?:(\w+)\.)?(test\w*)|(?:(\w+)\.)?(test\w*)[ \t]*(?::[^=\n]*)?=[^=])|(?:^|[^.\w])(?:setattr|delattr)\([ \t]*(\w+)[^\n]*["'](test\w*)["']`),
 		asserts: re(`(?m)^[ \t]*assert\b|\.assert\w+\(|\bpytest\.raises\(|\bpytest\.fail\(|\.fail\(|` +
 			`\.assert_(?:called|awaited|has_calls|not_called|any_call)\w*\(`),
 		vacuous: re(`(?m)^[ \t]*assert[ \t]+(?:True|1|not[ \t]+False|not[ \t]+None)[ \t]*(?:,.*)?\r?$|\.assertTrue\([ \t]*True\b|\.assertFalse\([ \t]*False\b`),
@@ -103,8 +117,10 @@ func javascript() *dialect {
 		syntax: syntax{line: []string{"//"}, block: [2]string{"/*", "*/"}, quotes: append([]quote{{open: "`", close: "`", multi: true}}, cStrings...)},
 		defs: []definition{{inStrings: true, re: re(`(?:^|[^.\w$])((?:Deno\.)?(?:[xf]?(?:it|test|specify))(?:\.(?:skip|only|todo|fails|failing|concurrent|sequential|each|skipIf|runIf|for|serial|fixme|slow))*)\s*` +
 			"(?:\\([^()]*\\)\\s*|`[^`]*`\\s*)?" + `\(\s*` + str)}},
-		skip: re(`\bif[ \t]*\([^\n]*\)[ \t]*\{?[ \t]*(?:describe|it|test|suite|context)\b|\bif[ \t]*\([^)\n]*\bprocess\.env\b|\b(?:const|let|var)\s+(?:expect|assert)\s*=\s*(?:async\b|function\b|\(|\w+\s*=>)|\bfunction\s+(?:expect|assert)\s*\(|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)\s*=[^=]|` +
+		skip: re(`\bif[ \t]*\([^\n]*\)[ \t]*\{?[ \t]*(?:(?:describe|it|test|suite)(?:\.(?:each|only|concurrent|sequential|serial|parallel|describe))*[ \t]*[(` + "`" + `]|context[ \t]*\([ \t]*["'` + "`" + `])|\b(?:const|let|var)\s+(?:expect|assert)\s*=\s*(?:async\b|function\b|\(|\w+\s*=>)|\bfunction\s+(?:expect|assert)\s*\(|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)\s*=[^=]|` +
 			`\b(?:it|test|describe|suite|context|specify|step)(?:\.\w+)*\.(?:skip|todo|fixme|failing|fails|skipIf|runIf)\b|(?:^|[^.\w$])x(?:it|test|describe|context|specify)\b[ \t]*(?:\.each)?[ \t]*[(` + "`]" + `|\bthis\.skip\(\)|\bt\.skip\(|\bctx\.skip\(|\b(?:skip|todo|ignore)[ \t]*:[ \t]*(?:true\b|['"])|\bpending\(`),
+		doubt:   re(`\bif[ \t]*\([^)\n]*\bprocess\.env\b`),
+		own:     re(`^(?:const|let|var|function)\s+(?:expect|assert)\b`),
 		focus:   re(`\b(?:it|test|describe|suite|context|specify)(?:\.\w+)*\.only\b|(?:^|[^.\w$])f(?:it|describe|context|specify)\b[ \t]*\(|\bonly[ \t]*:[ \t]*true\b`),
 		asserts: re(`\bexpect(?:\.soft|TypeOf)?\(|\bassert\w*(?:\.\w+)*\(|\.should\b|\bt\.(?:is|deepEqual|true|false|throws|truthy|falsy|like|regex|equal|same|ok|match|notThrows|throwsAsync|strictEqual|fail|end)\(|\bfail\(|\bcy\.contains\(`),
 		vacuous: re(`\bexpect\(\s*(?:true|1)\s*\)\s*\.\s*(?:toBe|toEqual|toStrictEqual|toBeTruthy|to\.be\.true|to\.equal)\b|\bassert(?:\.ok)?\(\s*true\s*[,)]|\bt\.(?:true|ok|truthy)\(\s*true\s*[,)]|\bexpect\(\s*false\s*\)\s*\.\s*(?:toBe\(\s*false|toBeFalsy)`),
@@ -123,6 +139,7 @@ func rust() *dialect {
 			head: re(`#\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|quickcheck|wasm_bindgen_test)\b`),
 		}},
 		skip:    re(`#!?\[\s*cfg\(\s*all\([^\]]*\btest\b|#\[\s*should_panic\b|#!\[\s*cfg\(|#\[\s*cfg\(\s*(?:not|any|feature|target_\w+|windows|unix|debug_assertions|panic|miri|all)\b[^\]]*\)\s*\](?:\s*#\[[^\]\n]*\])*\s*(?:#\[\s*test\b|(?:pub\s+)?mod\s+\w*tests?\b)|#\[\s*(?:cfg_attr\([^\]]*)?ignore\b|#!?\[\s*cfg\([^\]]*(?:any\(\)|FALSE|never|disabled)`),
+		own:     re(`^#\[[^\n]*\]\s*(?:#\[[^\n]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*\{`),
 		asserts: re(`\b(?:debug_)?assert\w*!|\bprop_assert\w*!|\bpanic!|\bshould_panic\b|\bassert_\w+!|\bunreachable!`),
 		vacuous: re(`\bassert!\(\s*true\s*[,)]|\bassert_eq!\(\s*(?:true\s*,\s*true|1\s*,\s*1)\s*[,)]`),
 		loose:   re(`\bassert!\([^;\n]*(?:is_ok|is_some|is_err|is_none|is_empty|contains|>=|<=|\|\|)|\bassert_ne!|\bassert!\(matches!`),

@@ -42,16 +42,6 @@ func sum(ts []test) test {
 	return out
 }
 
-// marker is a place that skips tests or lets only some run.
-type marker struct {
-	dialect, path, test string
-	line                int
-	text                string // the trimmed line, at most 120 bytes
-	focus, fileIsNew    bool
-}
-
-func (m marker) key() string { return fmt.Sprintf(" %q %q", m.test, m.text) }
-
 // facts of one file on one side.
 type facts struct {
 	tests   []test
@@ -94,6 +84,9 @@ func again(tests []test, bare string, segments []segment) []test {
 	var out []test
 	scope := ""
 	for i, t := range tests {
+		if t.hidden { // in a function, of which each has names of its own
+			continue
+		}
 		start := strings.LastIndexByte(bare[:segments[i].def], '\n') + 1
 		if j := strings.LastIndex(bare[:start], "\nclass "); j >= 0 && width(bare[start:segments[i].def]) > 0 {
 			scope = lineAt(bare, j+1)
@@ -191,29 +184,6 @@ func (d *dialect) measure(s segment, path, code, bare string, at lines) test {
 	slices.Sort(t.expects)
 	t.body = fmt.Sprintf("%x", sha256.Sum256([]byte(squeeze(strings.Replace(c, s.name, "", 1)))))
 	return t
-}
-
-func (d *dialect) markers(path, text, code, bare string, segments []segment, at lines) []marker {
-	var out []marker
-	add := func(re *regexp.Regexp, in string, focus bool) {
-		for _, m := range find(re, in) {
-			// A mark is part of the code; inside a string it is a word.
-			if in == code && bare[m[0]] != code[m[0]] {
-				continue
-			}
-			mk := marker{path: path, line: at.line(m[0]), text: cut(squeeze(lineAt(text, m[0]))), focus: focus}
-			if i := sort.Search(len(segments), func(i int) bool { return segments[i].from > m[0] }); i > 0 {
-				mk.test = segments[i-1].name
-			}
-			out = append(out, mk)
-		}
-	}
-	add(d.skip, code, false)
-	add(d.focus, code, true)
-	if d.skipRaw != nil {
-		add(d.skipRaw, text, false)
-	}
-	return out
 }
 
 // row is a line that is one element of a table: bracketed from its first to its last character.

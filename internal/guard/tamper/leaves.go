@@ -13,12 +13,14 @@ var leaves = pattern.Of(`\bos\._exit\(|\bsys\.exit\(\s*(?:0|None|)\s*\)|\bpytest
 
 // replaces are ways to put something else in the place of assertions, or of what the runner was told.
 var replaces = sync.OnceValue(func() *pattern.Regexp {
-	return pattern.Of(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|\bos\.Args[ \t]*=[^=]|(?:\w+\.)+assert\w*[ \t]*=[^=]|\bsetattr\([^\n]*["']assert|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
+	return pattern.Of(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|` + replacedAsserts + `|\bchai\.(?:assert|expect)[ \t]*=[^=]|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
 })
 
 var (
-	testMain = pattern.Of(`\bfunc\s+TestMain\s*\(`)
-	runsAll  = pattern.Of(`\.Run\(\)`)
+	arguments = pattern.Of(`\bos\.Args[ \t]*=[^=]`)
+	startsAll = pattern.Of(`^func\s+(?:TestMain|init)\s*\(`)
+	testMain  = pattern.Of(`\bfunc\s+TestMain\s*\(`)
+	runsAll   = pattern.Of(`\.Run\(\)`)
 )
 
 // compareLeaves looks at new lines of test code. The product may end a process; a test never has to.
@@ -30,7 +32,7 @@ func compareLeaves(f File, before, after string) []Sign {
 		}
 	}
 	for _, l := range added {
-		if replaces().MatchString(l.text) {
+		if replaces().MatchString(l.text) || replacesArguments(after, l) {
 			return []Sign{{Path: f.Path, Line: l.number, Detail: "assertions or the runner's own flags are replaced: " + cut(squeeze(l.text)), Next: "take it out"}}
 		}
 	}
@@ -38,4 +40,22 @@ func compareLeaves(f File, before, after string) []Sign {
 		return []Sign{{Path: f.Path, Detail: "TestMain runs none of the tests", Next: "call m.Run() and exit with its code"}}
 	}
 	return nil
+}
+
+// replacesArguments tells whether the runner's own arguments are meant. A test of a command line sets os.Args too, but
+// for itself and when the runner has read them.
+func replacesArguments(text string, l line) bool {
+	if !arguments.MatchString(l.text) {
+		return false
+	}
+	if strings.Contains(l.text, "-test.") {
+		return true
+	}
+	lines := strings.Split(text, "\n")
+	for i := min(l.number, len(lines)) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "func ") {
+			return startsAll.MatchString(lines[i])
+		}
+	}
+	return true
 }

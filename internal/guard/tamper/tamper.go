@@ -224,35 +224,6 @@ func compareTest(before, after test) []Sign {
 	return out
 }
 
-// skipped lists skip and focus marks that were not there before, on the same test.
-func (c *Comparison) skipped() []Sign {
-	left := map[string]int{}
-	for k, n := range c.skipsBefore {
-		left[k] = n
-	}
-	var out []Sign
-	for _, m := range c.newSkips {
-		key := m.dialect + m.key()
-		if left[key] > 0 {
-			left[key]--
-			continue
-		}
-		_, known := c.before[m.dialect+" "+m.test]
-		s := Sign{Path: m.path, Line: m.line, Next: "let the test run", Weak: !known && (m.test != "" || m.fileIsNew)}
-		switch {
-		case m.focus:
-			s.Weak = false // it silences every other test of the file or of the run
-			s.Detail = "only some tests run now: " + m.text
-		case m.test != "":
-			s.Detail = fmt.Sprintf("test %q is skipped: %s", m.test, m.text)
-		default:
-			s.Detail = "tests are skipped: " + m.text
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 func sorted[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

@@ -1,0 +1,59 @@
+package tamper
+
+import "testing"
+
+// INV-31: everyday edits of tests are not held against a change. The hostile rows that look like them stand in
+// TestUnusualWaysToKeepATestFromRunning, and beside them here.
+func TestEverydayEditsAreNotHeldAgainstTheChange(t *testing.T) {
+	t.Parallel()
+	cliTest := "package p\n\nfunc TestMainPrints(t *testing.T) {\n\told := os.Args\n\tdefer func() { os.Args = old }()\n\tos.Args = []string{\"app\", \"--verbose\"}\n\tmain()\n}\n"
+	rustFile := "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n"
+	for _, c := range []struct {
+		name  string
+		files []pair
+		wrong bool
+	}{
+		// Conditions, slices and names.
+		{"python: a variable named like a test", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    test_user = User()\n    assert total([10]")}}, false},
+		{"python: a field named like a test", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    @pytest", "    def setUp(self):\n        self.test_dir = mkdtemp()\n\n    @pytest")}}, false},
+		{"python: data named like a test", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "\n\nclass", "\ntest_data = {1: 2}\n\n\nclass")}}, false},
+		{"python: a setting of a module", []pair{{"conftest.py", "import app\n", "import app\n\napp.test_mode = True\nsetattr(app, \"test_dir\", 1)\n"}}, false},
+		{"python: a method of a class of tests replaced", []pair{{"conftest.py", "import app\n", "import app\n\nTestTotal.test_sum = lambda self: None\n"}}, true},
+		{"python: a test unset by its name", []pair{{"tests/test_t.py", pyTest, pyTest + "\n\nsetattr(TestTotal, \"test_sum\", None)\n"}}, true},
+		{"python: the rows behind the header", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    for row in rows[1:]:\n        assert row\n    assert total([10]")}}, false},
+		{"python: none of the rows", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    for row in rows[:0]:\n        assert row\n    assert total([10]")}}, true},
+		{"python: a platform in conftest", []pair{{"conftest.py", "import sys\n", "import sys\n\nif sys.platform == \"win32\":\n    ENCODING = \"cp1252\"\n"}}, false},
+		{"python: it returns on a platform", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    if sys.platform == 'linux':\n        return\n    assert total([10]")}}, true},
+		{"python: what it asserts is behind a variable", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    if os.environ.get('ALL'):\n        assert total([10]")}}, true},
+		{"go: the lines behind the header", []pair{{"p_test.go", goTest, swap(goTest, "\tcases", "\tfor _, l := range lines[1:] {\n\t\tt.Error(l)\n\t}\n\tcases")}}, false},
+		{"go: a variable of the environment is checked", []pair{{"p_test.go", goTest, swap(goTest, "\tcases", "\tif got := os.Getenv(\"X\"); got != \"1\" {\n\t\tt.Error(got)\n\t}\n\tcases")}}, false},
+		{"go: a helper that knows platforms", []pair{{"p_test.go", goTest, goTest + "\nfunc exe(name string) string {\n\tif runtime.GOOS == \"windows\" {\n\t\treturn name + \".exe\"\n\t}\n\treturn name\n}\n"}}, false},
+		{"go: what it asserts is behind a variable", []pair{{"p_test.go", goTest, swap(swap(goTest, "\tfor", "\tif os.Getenv(\"ALL\") != \"\" {\n\tfor"), "\n\t}\n}\n", "\n\t}\n\t}\n}\n")}}, true},
+		{"go: it logs and returns on a platform", []pair{{"p_test.go", goTest, swap(goTest, "\tcases", "\tif runtime.GOOS == \"linux\" {\n\t\tt.Log(\"no\")\n\t\treturn\n\t}\n\tcases")}}, true},
+		{"javascript: a log on the CI", []pair{{"a.test.ts", jsTest, swap(jsTest, "    expect(add(1, -1))", "    if (process.env.CI) { log() }\n    expect(add(1, -1))")}}, false},
+		{"javascript: it returns on the CI", []pair{{"a.test.ts", jsTest, swap(jsTest, "    expect(add(1, -1))", "    if (process.env.CI) return\n    expect(add(1, -1))")}}, true},
+		{"javascript: all of it behind a variable", []pair{{"a.test.ts", jsTest, swap(jsTest, "describe('add'", "if (process.env.ALL) {\n  describe('add'") + "}\n"}}, true},
+		{"javascript: an object named context", []pair{{"a.test.ts", jsTest, swap(jsTest, "    expect(add(1, -1))", "    if (x) { context.y = 1 }\n    expect(add(1, -1))")}}, false},
+		{"javascript: assert of a helper", []pair{{"test/helper.js", "export const a = 1\n", "export const a = 1\nexport function assert(x) {\n  if (!x) throw new Error(x)\n}\n"}}, false},
+		{"rust: the first tests of a file, for one platform", []pair{{"src/add.rs", rustFile, rustFile + "\n#[cfg(all(test, unix))]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(super::add(1, 2), 3);\n    }\n}\n"}}, false},
+		{"rust: tests move behind a condition", []pair{{"tests/t.rs", rustTest, ""}, {"src/add.rs", rustFile, rustFile + "\n#[cfg(all(test, windows))]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(total(&[1, 2]), 3);\n    }\n}\n"}}, true},
+		// Replaced assertions and arguments.
+		{"go: a test of the command line", []pair{{"main_test.go", "", cliTest}}, false},
+		{"go: the command line in a test that was there", []pair{{"p_test.go", goTest, swap(goTest, "\tcases", "\tos.Args = []string{\"app\"}\n\tcases")}}, false},
+		{"go: the arguments of the runner", []pair{{"main_test.go", "", swap(cliTest, "\"--verbose\"", "\"-test.run=^$\"")}}, true},
+		{"go: the arguments before the runner reads them", []pair{{"main_test.go", "", "package p\n\nfunc init() {\n\tos.Args = none\n}\n"}}, true},
+		{"python: a field named like an assertion", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    req.assertion = jwt()\n    m.assert_ready = Mock()\n    assert total([10]")}}, false},
+		{"python: the assertions of mocks replaced", []pair{{"tests/test_t.py", pyTest, pyTest + "\nmock.Mock.assert_called_with = lambda *a: None\n"}}, true},
+		{"python: an assertion of the instance replaced", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    self.assertEqual = lambda *a: None\n    assert total([10]")}}, true},
+		// Where tests are collected.
+		{"python: functions inside of two tests", []pair{{"tests/test_t.py", pyTest, pyTest + "\n\ndef test_a():\n    @retry\n    def test_func():\n        assert 1 == f()\n    test_func()\n\n\ndef test_b():\n    @retry\n    def test_func():\n        assert 2 == f()\n    test_func()\n"}}, false},
+		{"python: the bases on lines of their own", []pair{{"tests/test_t.py", "class ViewTests(A, TestCase):\n    def test_a(self):\n        self.assertEqual(1, f())\n", "class ViewTests(\n    A,\n    TestCase,\n):\n    def test_a(self):\n        self.assertEqual(1, f())\n"}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := strong(compare(c.files...)); (len(got) > 0) != c.wrong {
+				t.Errorf("got %+v, want held against it: %v", got, c.wrong)
+			}
+		})
+	}
+}
