@@ -71,36 +71,3 @@ func width(line string) int {
 	}
 	return n
 }
-
-// tableLine is a line on which the values of a table usually stand.
-var tableLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\bparametrize\b|\.each\b|@(?:\w+\.)*(?:ValueSource|CsvSource|EnumSource|InlineData)\b|#\[(?:test_case|case)\b|\b(?:cases|tests|tt|tcs?|table|params|parameters|examples|inputs|samples|scenarios|vectors)\b[^\n]*(?:=|:)|\b(?:for|range)\b[^\n]*[\[{(]`)
-})
-
-// cells counts the values inside the brackets of such lines. They are told from arguments by the line's words only, so
-// one less counts and one more does not.
-func cells(bare string) int {
-	n := 0
-	for _, line := range strings.Split(bare, "\n") {
-		if !tableLine().MatchString(line) {
-			continue
-		}
-		depth := 0
-		for i, c := range line {
-			switch c {
-			case '[', '{', '(':
-				depth++
-				if rest := strings.TrimLeft(line[i+1:], " \t"); depth > 0 && rest != "" && !strings.ContainsAny(rest[:1], "]})") {
-					n++
-				}
-			case ']', '}', ')':
-				depth--
-			case ',':
-				if depth > 0 {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}

@@ -1,6 +1,9 @@
 package tamper
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // INV-31: everyday edits of tests are not held against a change. The hostile rows that look like them stand in
 // TestUnusualWaysToKeepATestFromRunning, and beside them here.
@@ -45,6 +48,23 @@ func TestEverydayEditsAreNotHeldAgainstTheChange(t *testing.T) {
 		{"python: a field named like an assertion", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    req.assertion = jwt()\n    m.assert_ready = Mock()\n    assert total([10]")}}, false},
 		{"python: the assertions of mocks replaced", []pair{{"tests/test_t.py", pyTest, pyTest + "\nmock.Mock.assert_called_with = lambda *a: None\n"}}, true},
 		{"python: an assertion of the instance replaced", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "    assert total([10]", "    self.assertEqual = lambda *a: None\n    assert total([10]")}}, true},
+		// Tables.
+		{"python: a case more and wrapped", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "(\"n\", [1, 2, 3])", "(\n        \"n\",\n        [\n            1,\n            2,\n            3,\n            4,\n        ],\n    )")}}, false},
+		{"python: a case less and wrapped", []pair{{"tests/test_t.py", pyTest, swap(pyTest, "(\"n\", [1, 2, 3])", "(\n        \"n\",\n        [\n            1,\n            2,\n        ],\n    )")}}, true},
+		{"python: the values in a variable", []pair{{"tests/test_t.py", swap(pyTest, "    assert total([10]", "    for x in [1, 2, 3]:\n        assert x\n    assert total([10]"), swap(pyTest, "    assert total([10]", "    xs = [1, 2, 3]\n    for x in xs:\n        assert x\n    assert total([10]")}}, false},
+		{"python: fewer values in a loop", []pair{{"tests/test_t.py", swap(pyTest, "    assert total([10]", "    for x in [1, 2, 3]:\n        assert x\n    assert total([10]"), swap(pyTest, "    assert total([10]", "    for x in [1]:\n        assert x\n    assert total([10]")}}, true},
+		{"python: a parameter of a request less", []pair{{"tests/test_t.py", swap(pyTest, "    assert total([10]", "    params = {\"q\": 1, \"page\": 2}\n    assert total([10]"), swap(pyTest, "    assert total([10]", "    params = {\"q\": 1}\n    assert total([10]")}}, false},
+		{"python: a column less", []pair{{"tests/test_t.py", swap(pyTest, "\"n\", [1, 2, 3]", "\"n,m\", [(1, 2), (3, 4)]"), swap(pyTest, "\"n\", [1, 2, 3]", "\"n\", [(1,), (3,)]")}}, false},
+		{"go: a map wrapped and grown", []pair{{"p_test.go", swap(goTest, "\tcases", "\ttests := map[string]int{\"a\": 1, \"b\": 2}\n\tcases"), swap(goTest, "\tcases", "\ttests := map[string]int{\n\t\t\"a\": 1,\n\t\t\"b\": 2,\n\t\t\"c\": 3,\n\t}\n\tcases")}}, false},
+		{"go: a map wrapped and cut", []pair{{"p_test.go", swap(goTest, "\tcases", "\ttests := map[string]int{\"a\": 1, \"b\": 2}\n\tcases"), swap(goTest, "\tcases", "\ttests := map[string]int{\n\t\t\"a\": 1,\n\t}\n\tcases")}}, true},
+		{"go: a field of the table less", []pair{{"p_test.go", swap(goTest, "[]int{1, 2, 3}", "[]struct{ a, b, c int }{{1, 2, 3}, {4, 5, 6}}"), swap(goTest, "[]int{1, 2, 3}", "[]struct{ a, b int }{{1, 2}, {4, 5}}")}}, false},
+		{"go: a row of the table less", []pair{{"p_test.go", swap(goTest, "[]int{1, 2, 3}", "[]struct{ a, b, c int }{{1, 2, 3}, {4, 5, 6}}"), swap(goTest, "[]int{1, 2, 3}", "[]struct{ a, b, c int }{{1, 2, 3}}")}}, true},
+		{"javascript: an object wrapped", []pair{{"a.test.ts", swap(jsTest, "expect(add(1, -1))", "call({ params: { id: 1, name: 'x' } })\n    expect(add(1, -1))"), swap(jsTest, "expect(add(1, -1))", "call({\n      params: {\n        id: 1,\n        name: 'x',\n      },\n    })\n    expect(add(1, -1))")}}, false},
+		{"javascript: cases wrapped", []pair{{"a.test.ts", jsTest, swap(jsTest, "([[1, 2], [3, 4]])", "([\n    [1, 2],\n    [3, 4],\n    [5, 6],\n  ])")}}, false},
+		{"javascript: cases wrapped and cut", []pair{{"a.test.ts", jsTest, swap(jsTest, "([[1, 2], [3, 4]])", "([\n    [1, 2]\n  ])")}}, true},
+		{"javascript: an argument that no case needs", []pair{{"a.test.ts", jsTest, swap(swap(jsTest, "(a, b) =>", "(a) =>"), "toBe(b)", "toBe(2)")}}, false},
+		{"rust: an attribute's case less", []pair{{"tests/t.rs", "#[rstest]\n#[case(1, 2)]\n#[case(3, 4)]\nfn adds(#[case] a: i32, #[case] b: i32) {\n    assert_eq!(a + 1, b);\n}\n", "#[rstest]\n#[case(1, 2)]\nfn adds(#[case] a: i32, #[case] b: i32) {\n    assert_eq!(a + 1, b);\n}\n"}}, true},
+		{"java: fewer values of a source", []pair{{"src/test/java/TotalTest.java", swap(javaTest, "    @Test\n", "    @ParameterizedTest\n    @ValueSource(ints = {1, 2})\n"), swap(javaTest, "    @Test\n", "    @ParameterizedTest\n    @ValueSource(ints = {1})\n")}}, true},
 		// Where tests are collected.
 		{"python: functions inside of two tests", []pair{{"tests/test_t.py", pyTest, pyTest + "\n\ndef test_a():\n    @retry\n    def test_func():\n        assert 1 == f()\n    test_func()\n\n\ndef test_b():\n    @retry\n    def test_func():\n        assert 2 == f()\n    test_func()\n"}}, false},
 		{"python: the bases on lines of their own", []pair{{"tests/test_t.py", "class ViewTests(A, TestCase):\n    def test_a(self):\n        self.assertEqual(1, f())\n", "class ViewTests(\n    A,\n    TestCase,\n):\n    def test_a(self):\n        self.assertEqual(1, f())\n"}}, false},
@@ -55,5 +75,16 @@ func TestEverydayEditsAreNotHeldAgainstTheChange(t *testing.T) {
 				t.Errorf("got %+v, want held against it: %v", got, c.wrong)
 			}
 		})
+	}
+}
+
+// A text of brackets alone must cost no more than its length.
+func TestATableWithoutAnEndIsReadOnce(t *testing.T) {
+	t.Parallel()
+	if got := cells("cases = " + strings.Repeat("[", 1<<20)); len(got) == 0 {
+		t.Error("the table is not seen")
+	}
+	if got := total(cells("cases = [[1], [2], [3]]")); got != 3 {
+		t.Errorf("control: %d values, want 3", got)
 	}
 }

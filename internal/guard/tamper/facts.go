@@ -3,6 +3,7 @@ package tamper
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -14,24 +15,27 @@ import (
 type test struct {
 	name, path string
 	line       int
-	asserts    int      // that can fail
-	weak       int      // of these, how many check little (not null, truthy)
-	rows       int      // table cases, one a line
-	cells      int      // values of tables that stand in one line
-	hidden     bool     // it stands where the runner does not collect it
-	swallows   int      // places that catch a failed assertion
-	returns    bool     // the first statement leaves it
-	expects    []string // the assertions' own lines, sorted
-	body       string   // digest of everything but the name and layout
+	asserts    int            // that can fail
+	weak       int            // of these, how many check little (not null, truthy)
+	rows       int            // table cases, one a line
+	cells      map[string]int // values of its tables, see cells
+	hidden     bool           // it stands where the runner does not collect it
+	swallows   int            // places that catch a failed assertion
+	returns    bool           // the first statement leaves it
+	expects    []string       // the assertions' own lines, sorted
+	body       string         // digest of everything but the name and layout
 }
 
 func sum(ts []test) test {
 	out := ts[0]
+	out.cells = maps.Clone(out.cells)
 	for _, t := range ts[1:] {
 		out.asserts += t.asserts
 		out.weak += t.weak
 		out.rows += t.rows
-		out.cells += t.cells
+		for words, n := range t.cells {
+			out.cells[words] += n
+		}
 		out.hidden = out.hidden || t.hidden
 		out.swallows += t.swallows
 		out.returns = out.returns || t.returns
