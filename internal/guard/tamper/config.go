@@ -19,7 +19,7 @@ var coverage = pattern.Of(`(?i)fail[_-]under|coverageThreshold|cov-fail-under|ch
 
 func compareConfig(f File) []Sign {
 	if !f.Was || !f.Is {
-		return newConfig(f)
+		return nil // see newConfigs
 	}
 	removed, added := lineDiff(string(f.Before), string(f.After))
 	var out []Sign
@@ -41,22 +41,6 @@ func compareConfig(f File) []Sign {
 }
 
 var testCommand = pattern.Of(`(?i)"test[:\w-]*"\s*:|\b(?:go test|pytest|npm (?:run )?test|cargo (?:nextest|test)|mvn\b.*test|gradlew?\b.*test|rspec|phpunit|dotnet test|jest|vitest|mocha|bats)\b`)
-
-// ownConfig are files that a runner takes up by itself, so that a new one can take tests out of a run that needed none before.
-var ownConfig = pattern.Of(`(?i)(?:^|/)(?:jest\.config\.\w+|vitest\.\w*\.?\w+|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|\.mocharc\.?\w*|[^/]*pytest[^/]*|setup\.cfg|tox\.ini|pyproject\.toml|conftest\.py|\.rspec|` +
-	`\.cargo/config(?:\.toml)?|nextest\.toml|phpunit\.xml(?:\.dist)?|pest\.php|junit-platform\.properties)$`)
-
-func newConfig(f File) []Sign {
-	if f.Was || !ownConfig.MatchString(f.Path) {
-		return nil
-	}
-	var out []Sign
-	_, added := lineDiff("", string(f.After))
-	for _, l := range added {
-		out = append(out, weakLine(f, l)...)
-	}
-	return out
-}
 
 type line struct {
 	number int

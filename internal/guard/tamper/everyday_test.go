@@ -65,6 +65,28 @@ func TestEverydayEditsAreNotHeldAgainstTheChange(t *testing.T) {
 		{"javascript: an argument that no case needs", []pair{{"a.test.ts", jsTest, swap(swap(jsTest, "(a, b) =>", "(a) =>"), "toBe(b)", "toBe(2)")}}, false},
 		{"rust: an attribute's case less", []pair{{"tests/t.rs", "#[rstest]\n#[case(1, 2)]\n#[case(3, 4)]\nfn adds(#[case] a: i32, #[case] b: i32) {\n    assert_eq!(a + 1, b);\n}\n", "#[rstest]\n#[case(1, 2)]\nfn adds(#[case] a: i32, #[case] b: i32) {\n    assert_eq!(a + 1, b);\n}\n"}}, true},
 		{"java: fewer values of a source", []pair{{"src/test/java/TotalTest.java", swap(javaTest, "    @Test\n", "    @ParameterizedTest\n    @ValueSource(ints = {1, 2})\n"), swap(javaTest, "    @Test\n", "    @ParameterizedTest\n    @ValueSource(ints = {1})\n")}}, true},
+		// Data.
+		{"a requirement of the tests less", []pair{{"tests/requirements.txt", "pytest\nmock\n", "pytest\n"}}, false},
+		{"a line of a document less", []pair{{"tests/README.md", "a\nb\n", "a\n"}}, false},
+		{"a sum less", []pair{{"e2e/go.sum", "a\nb\n", "a\n"}}, false},
+		{"a key of some data less", []pair{{"testdata/in.json", "{\n  \"legacy\": 2,\n  \"a\": 1\n}\n", "{\n  \"a\": 1\n}\n"}}, false},
+		{"a user less in a fixture", []pair{{"tests/fixtures/users.json", "[{\"id\": 1}, {\"id\": 2}]\n", "[{\"id\": 1}]\n"}}, false},
+		{"a case less in a list", []pair{{"testdata/cases.yaml", "- in: 1\n  out: 2\n- in: 3\n  out: 4\n", "- in: 1\n  out: 2\n"}}, true},
+		{"all cases gone with their file", []pair{{"testdata/cases.yaml", "- in: 1\n  out: 2\n", ""}}, true},
+		{"all cases in another file", []pair{{"testdata/cases.yaml", "- in: 1\n  out: 2\n", ""}, {"testdata/cases.json", "", "[{\"in\": 1, \"out\": 2}]\n"}}, false},
+		// Settings.
+		{"python: what a package leaves out", []pair{{"pyproject.toml", "", "[project]\nname = \"shop\"\n\n[tool.setuptools.packages.find]\nexclude = [\"tests*\"]\n"}}, false},
+		{"python: what mypy leaves out", []pair{{"setup.cfg", "[mypy]\n", "[mypy]\nexclude = tests/data\n"}}, false},
+		{"python: fixtures in modules of the tests", []pair{{"conftest.py", "import pytest\n", "import pytest\n\npytest_plugins = [\"tests.fixtures.db\"]\n"}}, false},
+		{"python: fixtures in modules of the tests, line by line", []pair{{"conftest.py", "import pytest\n", "import pytest\n\npytest_plugins = [\n    \"tests.fixtures.db\",\n    \"tests.fixtures.web\",\n]\n"}}, false},
+		{"python: fixtures in such a module and in another", []pair{{"conftest.py", "import pytest\n", "import pytest\n\npytest_plugins = [\"tests.fixtures.db\"] + [\"shop.helpers\"]\n"}}, true},
+		{"python: a hook in such a module", []pair{{"tests/fixtures/db.py", "import pytest\n", "import pytest\n\n\ndef pytest_runtestloop(session):\n    return True\n"}}, true},
+		{"python: a fixture in such a module", []pair{{"tests/fixtures/db.py", "import pytest\n", "import pytest\n\n\n@pytest.fixture\ndef db():\n    return {}\n"}}, false},
+		{"javascript: what is measured", []pair{{"vitest.config.ts", "export default {\n  test: {\n  },\n}\n", "export default {\n  test: {\n    coverage: { include: ['src/**'], exclude: ['**/*.test.ts'] },\n  },\n}\n"}}, false},
+		{"javascript: what is measured, line by line", []pair{{"vitest.config.ts", "export default {\n  test: {\n    coverage: {\n    },\n  },\n}\n", "export default {\n  test: {\n    coverage: {\n      include: ['src/**'],\n      exclude: ['**/*.test.ts'],\n    },\n  },\n}\n"}}, false},
+		{"javascript: what is run beside what is measured", []pair{{"vitest.config.ts", "export default {\n  test: {\n  },\n}\n", "export default {\n  test: {\n    coverage: { all: true }, include: ['nothing'],\n  },\n}\n"}}, true},
+		{"javascript: what is left out", []pair{{"vitest.config.ts", "export default {\n  test: {\n  },\n}\n", "export default {\n  test: {\n    exclude: ['src/add.test.ts'],\n  },\n}\n"}}, true},
+		{"javascript: the runner's version and a build", []pair{{"package.json", "{\n\"build\": \"x\"\n}", "{\n\"build\": \"vitest --version && esbuild a.ts -o b\"\n}"}}, false},
 		// Where tests are collected.
 		{"python: functions inside of two tests", []pair{{"tests/test_t.py", pyTest, pyTest + "\n\ndef test_a():\n    @retry\n    def test_func():\n        assert 1 == f()\n    test_func()\n\n\ndef test_b():\n    @retry\n    def test_func():\n        assert 2 == f()\n    test_func()\n"}}, false},
 		{"python: the bases on lines of their own", []pair{{"tests/test_t.py", "class ViewTests(A, TestCase):\n    def test_a(self):\n        self.assertEqual(1, f())\n", "class ViewTests(\n    A,\n    TestCase,\n):\n    def test_a(self):\n        self.assertEqual(1, f())\n"}}, false},
@@ -86,5 +108,41 @@ func TestATableWithoutAnEndIsReadOnce(t *testing.T) {
 	}
 	if got := total(cells("cases = [[1], [2], [3]]")); got != 3 {
 		t.Errorf("control: %d values, want 3", got)
+	}
+}
+
+// INV-31: what a new file does depends on what the repository had.
+func TestANewFileIsReadAgainstTheTree(t *testing.T) {
+	t.Parallel()
+	renamed := swap(javaTest, "TotalTest", "TotalShould")
+	for _, c := range []struct {
+		name    string
+		changed []pair
+		tree    []string
+		wrong   bool
+	}{
+		{"vitest where nothing was tested", []pair{{"vitest.config.ts", "", "export default { test: { include: ['src/**/*.test.ts'] } }\n"}, {"src/add.test.ts", "", jsTest}}, []string{"src/add.ts", "src/add.test.ts", "vitest.config.ts"}, false},
+		{"vitest where something was tested", []pair{{"vitest.config.ts", "", "export default { test: { include: ['src/**/*.test.ts'] } }\n"}}, []string{"src/add.ts", "test/add.test.ts", "vitest.config.ts"}, true},
+		{"vitest where the last test is deleted", []pair{{"vitest.config.ts", "", "export default { test: { include: ['none'] } }\n"}, {"a.test.ts", jsTest, ""}}, []string{"vitest.config.ts"}, true},
+		{"pytest where nothing was tested", []pair{{"pytest.ini", "", "[pytest]\npython_files = check_*.py\n"}}, []string{"shop/a.py", "pytest.ini"}, false},
+		{"a hook where nothing was tested", []pair{{"conftest.py", "", "def pytest_runtestloop(session):\n    return True\n"}}, []string{"shop/a.py", "conftest.py"}, true},
+		{"a test of a module unset", []pair{{"conftest.py", "import tests\n", "import tests\n\ntest_a.test_sum = None\n"}}, []string{"tests/test_a.py", "conftest.py"}, true},
+		{"a field of something else", []pair{{"conftest.py", "import tests\n", "import tests\n\nsettings.test_sum = None\n"}}, []string{"tests/test_a.py", "conftest.py"}, false},
+		{"a name that Gradle knows", []pair{{"src/test/java/TotalTest.java", javaTest, ""}, {"src/test/java/TotalShould.java", "", renamed}}, []string{"build.gradle", "src/test/java/TotalShould.java"}, false},
+		{"a name that Gradle knows, with an assertion less", []pair{{"src/test/java/TotalTest.java", javaTest, ""}, {"src/test/java/TotalShould.java", "", swap(renamed, "        assertEquals(3, Total.of(1, 2));\n", "")}}, []string{"build.gradle", "src/test/java/TotalShould.java"}, true},
+		{"a name that Gradle knows, where Gradle is new", []pair{{"src/test/java/TotalTest.java", javaTest, ""}, {"src/test/java/TotalShould.java", "", renamed}, {"z/build.gradle", "", "x\n"}}, []string{"z/build.gradle", "src/test/java/TotalShould.java"}, true},
+		{"a name that Gradle knows, beside Maven", []pair{{"src/test/java/TotalTest.java", javaTest, ""}, {"src/test/java/TotalShould.java", "", renamed}}, []string{"pom.xml", "build.gradle", "src/test/java/TotalShould.java"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmp := New()
+			cmp.Tree(c.tree)
+			for _, f := range c.changed {
+				cmp.Add(File{Path: f.path, Before: []byte(f.before), After: []byte(f.after), Was: f.before != "", Is: f.after != ""})
+			}
+			if got := strong(cmp.Signs()); (len(got) > 0) != c.wrong {
+				t.Errorf("got %+v, want held against it: %v", got, c.wrong)
+			}
+		})
 	}
 }

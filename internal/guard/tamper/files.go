@@ -22,17 +22,27 @@ func isSnapshot(p string) bool { return snapshot.MatchString(p) }
 // wholeFile looks at files as wholes: test files that go away and snapshots that are made anew. A test file
 // whose tests are known by name is told test by test instead.
 func (c *Comparison) wholeFile(f File) {
+	if !f.Was && f.Is && caseTable.MatchString(path.Base(f.Path)) {
+		c.tables = max(c.tables, records(f.Path, string(f.After)))
+	}
 	switch {
 	case !f.Was:
 	case !f.Is:
 		if testsIn(f) == 0 {
 			c.gone = append(c.gone, f)
 		}
-	case !isSnapshot(f.Path) && !code.MatchString(f.Path) && !isRunnerConfig(f.Path) && shrinks(string(f.Before), string(f.After)):
-		c.signs = append(c.signs, Sign{Path: f.Path, Detail: "data of tests is gone", Next: putBack})
+	case isData(f.Path) && shrinks(string(f.Before), string(f.After)):
+		c.signs = append(c.signs, Sign{Path: f.Path, Detail: "data of tests is gone", Next: putBack, Weak: !casesGone(f)})
 	case isSnapshot(f.Path) && f.BeforeID != f.AfterID:
 		c.signs = append(c.signs, Sign{Path: f.Path, Detail: "a recorded expectation was made anew", Next: "check that the new output is what was asked for", Weak: true})
 	}
+}
+
+// notData are files that stand beside tests and hold none of their cases.
+var notData = pattern.Of(`(?i)\.(?:md|rst|adoc|sum|lock|mod)$|(?:^|/)(?:[^/]*requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|(?:package-lock|npm-shrinkwrap|pnpm-lock)\.\w+|\.[^/]*|license|notice)$`)
+
+func isData(p string) bool {
+	return !isSnapshot(p) && !code.MatchString(p) && !isRunnerConfig(p) && !notData.MatchString(p)
 }
 
 // shrinks tells whether a text lost lines and got none, or is less than half of what it was. A text that was changed
@@ -51,7 +61,8 @@ func testsIn(f File) int {
 	return 0
 }
 
-func goneSign(f File) Sign {
+// goneSign is about a file that was deleted. A new table of as many cases stands for an old one.
+func (c *Comparison) goneSign(f File) Sign {
 	s := Sign{Path: f.Path, Next: putBack}
 	switch {
 	case isSnapshot(f.Path):
@@ -59,7 +70,7 @@ func goneSign(f File) Sign {
 	case code.MatchString(f.Path):
 		s.Detail = "a test file is gone"
 	default:
-		s.Detail, s.Weak = fmt.Sprintf("a file beside tests is gone (%s)", strings.ToLower(path.Ext(f.Path))), true
+		s.Detail, s.Weak = fmt.Sprintf("a file beside tests is gone (%s)", strings.ToLower(path.Ext(f.Path))), !casesGone(f) || c.tables >= records(f.Path, string(f.Before))
 	}
 	return s
 }

@@ -25,6 +25,7 @@ type Sign struct {
 	Detail string
 	Next   string
 	Weak   bool
+	placed bool // it says where tests are, which is honest where there were none
 }
 
 // maxText bounds the texts that are read; a longer one is data.
@@ -42,6 +43,9 @@ type Comparison struct {
 	modules       []string        // folders that got a go.mod
 	added         map[string]bool // files that were not there before
 	paths         []string        // see Tree
+	configs       []File          // new files that a runner takes up
+	gradle        []string        // new files in which only Gradle finds tests
+	tables        int             // the most cases that a new file beside tests has
 }
 
 // New starts a comparison.
@@ -71,14 +75,18 @@ func (c *Comparison) Add(f File) {
 	}
 	if isRunnerConfig(f.Path) {
 		c.signs = append(c.signs, compareConfig(f)...)
+		if !f.Was {
+			c.configs = append(c.configs, f)
+		}
 	}
 	for _, d := range dialects() {
 		if d.speaks(f.Path) {
 			c.compareFile(d, f)
 			if f.Is && (isTestPath(f.Path) || isRunnerConfig(f.Path)) {
-				before, _ := d.syntax.mask(string(f.Before))
-				after, _ := d.syntax.mask(string(f.After))
+				before, bareBefore := d.syntax.mask(string(f.Before))
+				after, bareAfter := d.syntax.mask(string(f.After))
 				c.signs = append(c.signs, compareLeaves(f, before, after)...)
+				c.signs = append(c.signs, compareHooks(f, bareBefore, bareAfter)...)
 			}
 			return
 		}
@@ -90,7 +98,7 @@ func (c *Comparison) compareFile(d *dialect, f File) {
 	if f.Was && d.collects(f.Path, true) {
 		before = d.read(f.Path, string(f.Before))
 	}
-	if f.Is && d.collects(f.Path, f.Was) {
+	if f.Is && (d.collects(f.Path, f.Was) || c.gradleFinds(d, f)) {
 		after = d.read(f.Path, string(f.After))
 	}
 	for _, t := range before.tests {
@@ -122,9 +130,11 @@ func (c *Comparison) Signs() []Sign {
 	out = append(out, c.weakened()...)
 	out = append(out, c.skipped()...)
 	out = append(out, c.split()...)
+	out = append(out, c.newConfigs()...)
+	out = append(out, c.named()...)
 	for _, f := range c.gone {
 		if !c.blobs[f.BeforeID] {
-			out = append(out, goneSign(f))
+			out = append(out, c.goneSign(f))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Sign) int {
