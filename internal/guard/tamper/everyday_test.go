@@ -87,6 +87,13 @@ func TestEverydayEditsAreNotHeldAgainstTheChange(t *testing.T) {
 		{"javascript: what is run beside what is measured", []pair{{"vitest.config.ts", "export default {\n  test: {\n  },\n}\n", "export default {\n  test: {\n    coverage: { all: true }, include: ['nothing'],\n  },\n}\n"}}, true},
 		{"javascript: what is left out", []pair{{"vitest.config.ts", "export default {\n  test: {\n  },\n}\n", "export default {\n  test: {\n    exclude: ['src/add.test.ts'],\n  },\n}\n"}}, true},
 		{"javascript: the runner's version and a build", []pair{{"package.json", "{\n\"build\": \"x\"\n}", "{\n\"build\": \"vitest --version && esbuild a.ts -o b\"\n}"}}, false},
+		// Words in strings, and constraints of files without tests that were there.
+		{"go: a test about tests", []pair{{"p_test.go", goTest, swap(goTest, "\tcases", "\ttexts := []string{\"os._exit(0)\", \"unittest.TestCase.assertEqual = None\"}\n\tcases")}}, false},
+		{"python: a string that is run", []pair{{"tests/test_t.py", pyTest, pyTest + "\nexec(\"import os; os._exit(0)\")\n"}}, true},
+		{"python: a string that holds code", []pair{{"tests/test_t.py", pyTest, pyTest + "\nx = f\"{os._exit(0)}\"\n"}}, true},
+		{"javascript: behind an expression with a quote", []pair{{"a.test.ts", jsTest, jsTest + "\nconst r = /'/, x = process.exit(0), y = ''\n"}}, true},
+		{"go: a helper for one platform", []pair{{"lab_test.go", "package p\n\nfunc lab() int { return 1 }\n", "//go:build linux\n\npackage p\n\nfunc lab() int { return 1 }\n"}}, false},
+		{"go: tests for one platform", []pair{{"p_test.go", goTest, "//go:build linux\n\n" + goTest}}, true},
 		// Where tests are collected.
 		{"python: functions inside of two tests", []pair{{"tests/test_t.py", pyTest, pyTest + "\n\ndef test_a():\n    @retry\n    def test_func():\n        assert 1 == f()\n    test_func()\n\n\ndef test_b():\n    @retry\n    def test_func():\n        assert 2 == f()\n    test_func()\n"}}, false},
 		{"python: the bases on lines of their own", []pair{{"tests/test_t.py", "class ViewTests(A, TestCase):\n    def test_a(self):\n        self.assertEqual(1, f())\n", "class ViewTests(\n    A,\n    TestCase,\n):\n    def test_a(self):\n        self.assertEqual(1, f())\n"}}, false},

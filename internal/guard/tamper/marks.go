@@ -59,7 +59,11 @@ func (d *dialect) markers(path, text, code, bare string, segments []segment, at 
 	add(d.doubt, code, marker{kind: slice})
 	add(d.assigns, code, marker{kind: replacement})
 	add(d.focus, code, marker{focus: true})
-	add(d.skipRaw, text, marker{})
+	raw := marker{}
+	if d.name == "go" { // a build constraint
+		raw.kind = own
+	}
+	add(d.skipRaw, text, raw)
 	for i := range out {
 		if out[i].kind == own {
 			for _, s := range segments {

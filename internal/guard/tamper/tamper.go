@@ -85,7 +85,7 @@ func (c *Comparison) Add(f File) {
 			if f.Is && (isTestPath(f.Path) || isRunnerConfig(f.Path)) {
 				before, bareBefore := d.syntax.mask(string(f.Before))
 				after, bareAfter := d.syntax.mask(string(f.After))
-				c.signs = append(c.signs, compareLeaves(f, before, after)...)
+				c.signs = append(c.signs, compareLeaves(f, before, after, bareAfter)...)
 				c.signs = append(c.signs, compareHooks(f, bareBefore, bareAfter)...)
 			}
 			return
