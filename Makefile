@@ -5,7 +5,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X github.com/proctor-ci/proctor/internal/app.version=$(VERSION) -X github.com/proctor-ci/proctor/internal/app.commit=$(COMMIT)
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 AGENT   ?= script
-DEBIAN   = podman runc netavark golang-github-containers-common iproute2
+DEBIAN   = podman runc netavark golang-github-containers-common iproute2 default-jre-headless openssl
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )
 
 .DEFAULT_GOAL := help
@@ -46,14 +46,14 @@ lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionli
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo "golangci-lint is not installed here: CI runs it"; fi
 
 .PHONY: e2e-deps
-e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions, GitLab's CI schema and a runner of its jobs, actionlint; DynamoDB; from Debian podman
+e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions, GitLab's CI schema and a runner of its jobs, actionlint; DynamoDB; from Debian podman, java and openssl
+	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(DEBIAN); } || { echo "make e2e needs Debian's or Ubuntu's $(DEBIAN). Next: install them, or run it as root there"; exit 1; }
 	cd e2e/agents && npm ci --ignore-scripts --omit=optional --no-audit --no-fund
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
 	cd e2e/gitlab && npm ci --ignore-scripts --no-audit --no-fund
 	e2e/dynamodb/fetch bin/dynamodb
 	cd e2e/tools && $(GO) build -o ../../bin/actionlint github.com/rhysd/actionlint/cmd/actionlint
 	cd e2e/tools && $(GO) build -o ../../bin/aws-lambda-rie github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie
-	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(DEBIAN); } || { echo "make e2e needs Debian's or Ubuntu's $(DEBIAN). Next: install them, or run it as root there"; exit 1; }
 
 .PHONY: e2e
 e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder

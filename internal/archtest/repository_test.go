@@ -111,3 +111,23 @@ func cell(files []string) string {
 	}
 	return strings.Join(quoted, ", ")
 }
+
+// A fresh machine has neither Debian's lists of packages nor what the later steps call.
+func TestWhatTheEndToEndTestsTakeFromDebianIsInstalledFirst(t *testing.T) {
+	t.Parallel()
+	makefile := read(t, "Makefile")
+	_, recipe, found := strings.Cut(makefile, "\ne2e-deps:")
+	lines := strings.Split(recipe, "\n")
+	if !found || len(lines) < 2 || !strings.Contains(lines[1], "apt-get update") || !strings.Contains(lines[1], "$(DEBIAN)") {
+		t.Error("Makefile: e2e-deps does not begin with apt-get update and $(DEBIAN)")
+	}
+	packages := regexp.MustCompile(`(?m)^DEBIAN *= *(.*)$`).FindStringSubmatch(makefile)
+	for _, p := range []string{"podman", "default-jre-headless", "openssl"} {
+		if packages == nil || !slices.Contains(strings.Fields(packages[1]), p) {
+			t.Errorf("Makefile: DEBIAN lacks %s, which make e2e needs", p)
+		}
+	}
+	if strings.Contains(read(t, "e2e/dynamodb/fetch"), "apt-get") {
+		t.Error("e2e/dynamodb/fetch installs packages: that is DEBIAN's in the Makefile")
+	}
+}
