@@ -88,7 +88,7 @@ func (anthropic) ask(_ *http.Request, body []byte) (ask, error) {
 	if err == nil && a.model == "" {
 		err = errors.New("the request names no model")
 	}
-	a.capOutput(a.maxOutput, 1)
+	a.capOutput(a.maxOutput)
 	return a, err
 }
 

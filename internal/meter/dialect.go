@@ -68,12 +68,12 @@ const (
 	openReserve = 32_768
 )
 
-// capOutput notes how much output a request allows. n answers may be asked for at once; none is one.
-func (a *ask) capOutput(tokens, n int64) {
+// capOutput notes how much output a request allows; 0 tokens is no cap of its own.
+func (a *ask) capOutput(tokens int64) {
 	if tokens <= 0 {
 		tokens, a.open = openOutput, true
 	}
-	a.maxOutput = min(tokens, windowTokens) * max(n, 1)
+	a.maxOutput = min(tokens, windowTokens)
 }
 
 // estimate is what the call is expected to use at most; limit is what it cannot exceed: a token

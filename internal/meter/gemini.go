@@ -85,7 +85,7 @@ func (gemini) ask(r *http.Request, body []byte) (ask, error) {
 	if g.err != nil {
 		err = g.err
 	}
-	a.capOutput(g.cap, g.answers)
+	a.capOutput(g.cap)
 	return a, err
 }
 
@@ -110,8 +110,8 @@ var geminiKept = []string{"fileUri", "mimeType"}
 
 // geminiRequest collects what the configuration of a request says.
 type geminiRequest struct {
-	cap, answers int64
-	err          error
+	cap int64
+	err error
 }
 
 func (g *geminiRequest) top(s *scan, name string) (bool, error) {
@@ -152,7 +152,9 @@ func (g *geminiRequest) config(s *scan, raw []byte) {
 		case "maxOutputTokens":
 			g.number(value, &g.cap)
 		case "candidateCount":
-			g.number(value, &g.answers)
+			var n int64
+			g.number(value, &n)
+			s.oneAnswer(name, n)
 		case "responseModalities":
 			var kinds []string
 			if json.Unmarshal(value, &kinds) != nil || slices.ContainsFunc(kinds, func(k string) bool { return !strings.EqualFold(k, "TEXT") }) {

@@ -74,14 +74,14 @@ func (openAI) ask(r *http.Request, body []byte) (ask, error) {
 	if err == nil && a.model == "" {
 		err = errors.New("the request names no model")
 	}
-	a.capOutput(t.cap, t.answers)
+	a.capOutput(t.cap)
 	return a, err
 }
 
 // openAITop collects members of the request itself.
 type openAITop struct {
-	chat         bool
-	cap, answers int64
+	chat bool
+	cap  int64
 }
 
 func (t *openAITop) read(s *scan, name string) (bool, error) {
@@ -97,7 +97,7 @@ func (t *openAITop) read(s *scan, name string) (bool, error) {
 		return true, err
 	case "n":
 		n, err := s.count(name)
-		t.answers = n
+		s.oneAnswer(name, n)
 		return true, err
 	case "service_tier":
 		tier, err := s.word()

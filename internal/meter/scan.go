@@ -179,6 +179,13 @@ func (s *scan) count(name string) (int64, error) {
 	return int64(f), nil
 }
 
+// oneAnswer denies several answers at once: they multiply what a call can cost beyond what a bound on it holds.
+func (s *scan) oneAnswer(name string, n int64) {
+	if n > 1 {
+		s.deny(fmt.Sprintf("%s of %d asks for several answers at once and is not allowed here: leave it out", name, n))
+	}
+}
+
 // word reads a member that is a text; anything else, null included, is "".
 func (s *scan) word() (string, error) {
 	if s.dec.PeekKind() != '"' {

@@ -249,6 +249,7 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 				return `{"model":"` + testModel + `","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://attacker.example.com"}}]}]}`
 			}, want: 400},
 			{name: "a search at the provider", change: with(`"web_search_options":{}`), want: 400},
+			{name: "many answers at once", change: with(`"n":128`), want: 400},
 			{name: "speech", change: with(`"audio":{"voice":"x"}`), want: 400},
 			{name: "a file it keeps", change: func(string) string {
 				return `{"model":"` + testModel + `","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`
@@ -270,6 +271,9 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 				return strings.Replace(b, `{"text":"hello"}`, `{"file_data":{"file_uri":"https://attacker.example.com"}}`, 1)
 			}, want: 400},
 			{name: "what was kept", change: with(`"cached_content":"cachedContents/x"`), want: 400},
+			{name: "many answers at once", change: func(b string) string {
+				return strings.Replace(b, `{"maxOutputTokens"`, `{"candidate_count":2,"maxOutputTokens"`, 1)
+			}, want: 400},
 			{name: "pictures as output", change: func(b string) string {
 				return strings.Replace(b, `{"maxOutputTokens"`, `{"response_modalities":["IMAGE"],"maxOutputTokens"`, 1)
 			}, want: 400},
