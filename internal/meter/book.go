@@ -27,8 +27,9 @@ func (m *Meter) book(c *call, count counter, ran bool) {
 	}
 }
 
-// charge decides what a call cost. Doubt is never in the run's favour: without a usable report the
-// reservation stands, and of a torn stream the input is known and the output counts as used up.
+// charge decides what a call cost. Doubt is never in the run's favour: without a usable report a call is booked at all
+// that it can have cost, since a client can leave before the usage is told, and of a torn stream that has told its input
+// the output counts as used up.
 func (m *Meter) charge(c *call, count counter, ran bool) (string, money.USD) {
 	if !ran {
 		return PricedFree, 0
@@ -51,13 +52,13 @@ func (m *Meter) charge(c *call, count counter, ran bool) (string, money.USD) {
 	case complete && possible:
 		c.note(told)
 		return PricedUsage, cost
-	case started && possible:
+	case started && possible && told.Input+told.CacheRead+told.CacheWrite5m+told.CacheWrite1h > 0:
 		told.Output = c.bound.Output
 		c.note(Usage{Input: told.Input, CacheRead: told.CacheRead, CacheWrite5m: told.CacheWrite5m, CacheWrite1h: told.CacheWrite1h})
 		torn, _ := c.price.Cost(told)
-		return PricedReserved, min(max(c.untold, torn), max(c.Reserved, c.most()))
+		return PricedReserved, min(max(c.Reserved, torn), c.most())
 	}
-	return PricedReserved, max(c.Reserved, c.untold)
+	return PricedReserved, c.most()
 }
 
 func (c *call) note(u Usage) {

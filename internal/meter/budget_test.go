@@ -125,7 +125,7 @@ func TestFailedCallsCostWhatTheProviderWouldCharge(t *testing.T) {
 		{"401", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, 401, PricedFree, 0, 0},
 		{"429", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, 429, PricedFree, 0, 0},
 		{"529", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(529) }, 529, PricedFree, 0, 0},
-		{"hangs up without a word", func(w http.ResponseWriter, r *http.Request) { hangUp(w) }, 502, PricedReserved, 10_000_000, 11_000_000},
+		{"hangs up without a word", func(w http.ResponseWriter, r *http.Request) { hangUp(w) }, 502, PricedReserved, 26_384_000, 27_000_000},
 		{"hangs up in the stream", func(w http.ResponseWriter, r *http.Request) {
 			stream(w, sse(evStart, evText))
 			_ = http.NewResponseController(w).Flush()
@@ -134,8 +134,8 @@ func TestFailedCallsCostWhatTheProviderWouldCharge(t *testing.T) {
 		{"an encoding nobody asked for", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "br")
 			stream(w, "x")
-		}, 502, PricedReserved, 10_000_000, 11_000_000},
-		{"says nothing", func(w http.ResponseWriter, r *http.Request) { stream(w, "") }, 200, PricedReserved, 10_000_000, 11_000_000},
+		}, 502, PricedReserved, 26_384_000, 27_000_000},
+		{"says nothing", func(w http.ResponseWriter, r *http.Request) { stream(w, "") }, 200, PricedReserved, 26_384_000, 27_000_000},
 	} {
 		t.Run("INV-35 "+c.name, func(t *testing.T) {
 			t.Parallel()

@@ -86,20 +86,7 @@ func (a ask) estimate(r Reserve) Usage {
 	if r.MaxOutput > 0 {
 		out = min(out, r.MaxOutput)
 	}
-	return a.asUsage(a.likelyInput(r), out)
-}
-
-func (a ask) likelyInput(r Reserve) int64 {
-	return a.bytes/r.BytesPerToken + 1 + a.images*imageTokens/4 + a.documents*documentTokens/20
-}
-
-// untold is what a call that ran and told no usage is booked at: what was reserved, but with the whole
-// output where the request had no cap of its own, since nothing else bounds what was billed.
-func (a ask) untold(r Reserve) Usage {
-	if !a.open {
-		return a.estimate(r)
-	}
-	return a.asUsage(a.likelyInput(r), a.maxOutput)
+	return a.asUsage(a.bytes/r.BytesPerToken+1+a.images*imageTokens/4+a.documents*documentTokens/20, out)
 }
 
 func (a ask) limit() Usage {

@@ -71,8 +71,12 @@ func (openAI) ask(r *http.Request, body []byte) (ask, error) {
 		keep:   func(name string) bool { return slices.Contains(openAIKept, name) },
 		top:    t.read, see: openAISees,
 	})
-	if err == nil && a.model == "" {
+	switch {
+	case err != nil:
+	case a.model == "":
 		err = errors.New("the request names no model")
+	case t.chat && t.stream && !t.usage:
+		err = errors.New(`a streamed chat completion tells its usage only where the request asks for it: set "stream_options": {"include_usage": true}`)
 	}
 	a.capOutput(t.cap)
 	return a, err
@@ -80,8 +84,9 @@ func (openAI) ask(r *http.Request, body []byte) (ask, error) {
 
 // openAITop collects members of the request itself.
 type openAITop struct {
-	chat bool
-	cap  int64
+	chat          bool
+	cap           int64
+	stream, usage bool // the answer is to come in events; its usage in the last one
 }
 
 func (t *openAITop) read(s *scan, name string) (bool, error) {
@@ -111,12 +116,24 @@ func (t *openAITop) read(s *scan, name string) (bool, error) {
 		s.forbid(name, outside)
 	case "audio":
 		s.forbid(name, ownPrice)
+	case "stream":
+		t.stream = s.dec.PeekKind() == 't'
+	case "stream_options":
+		raw, err := s.dec.ReadValue()
+		t.usage = err == nil && includesUsage(raw)
+		return true, err
 	case "background":
 		if s.dec.PeekKind() == 't' {
 			s.deny("background lets a call go on beyond its answer and is not allowed here")
 		}
 	}
 	return false, nil
+}
+
+// includesUsage reads a member that the walk has seen to repeat no name; the map compares names exactly.
+func includesUsage(raw []byte) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(raw, &members) == nil && string(members["include_usage"]) == "true"
 }
 
 // openAIOpaque hold a tool's own data.

@@ -143,9 +143,8 @@ func (m *Meter) listed(model, row string) bool {
 // call is one paid call on its way.
 type call struct {
 	Call
-	price  *Price
-	bound  Usage
-	untold money.USD // its cost when it ran and told no usage
+	price *Price
+	bound Usage
 }
 
 func (m *Meter) prepare(ctx context.Context, a ask) (*call, *failure) {
@@ -162,7 +161,6 @@ func (m *Meter) prepare(ctx context.Context, a ask) (*call, *failure) {
 		return c, nil
 	}
 	c.Reserved, _ = price.Cost(a.estimate(m.cfg.Reserve)) // an estimate is always within reach
-	c.untold, _ = price.Cost(a.untold(m.cfg.Reserve))
 	if err := m.purse.admit(ctx, c.Reserved, c.most()); err != nil {
 		return nil, refused(err)
 	}

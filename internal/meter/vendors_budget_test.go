@@ -125,6 +125,41 @@ func TestACallWithoutACapIsBookedWholeWhenItsUsageIsNotTold(t *testing.T) {
 	}
 }
 
+// INV-35: a client that leaves before its usage is told is booked at a token for each byte that it sent, which its
+// text may have held. The control stays and is booked by what is told.
+func TestACallThatEndsBeforeItsUsageIsToldIsBookedAtAllThatItCanCost(t *testing.T) {
+	t.Parallel()
+	price, _ := testPrices().Find(testModel)
+	const size = 900_000
+	most, _ := price.Cost(Usage{Input: size, Output: 16})
+	for _, v := range vendors() {
+		b := strings.Replace(v.body(testModel, 16), "hello", strings.Repeat("a;", size/2), 1)
+		for name, path := range map[string]string{"a stream": v.path, "one piece": v.whole} {
+			up := server(t, func(w http.ResponseWriter, _ *http.Request) {
+				if name == "one piece" {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write([]byte(v.plain[:len(v.plain)/4])) // the rest never comes
+					return
+				}
+				stream(w, strings.SplitAfter(dataLines(v.stream...), `"usage`)[0]) // cut before any usage
+			})
+			m := v.start(t, up, nil)
+			if status, got := post(t, m, path, b); status != 200 {
+				t.Fatalf("INV-35 %s, %s: %d %s", v.name, name, status, got)
+			}
+			if c := booked(t, m).Calls()[0]; c.Priced != PricedReserved || c.CostUSD < most {
+				t.Errorf("INV-35 %s, %s: %s, want %s at the least", v.name, name, c.CostUSD, most)
+			}
+		}
+		up := server(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, dataLines(v.stream...)) })
+		control := v.start(t, up, nil)
+		post(t, control, v.path, v.body(testModel, 1000))
+		if c := booked(t, control).Calls()[0]; c.Priced != PricedUsage || c.CostUSD >= most {
+			t.Errorf("control %s: %+v", v.name, c)
+		}
+	}
+}
+
 // A provider may answer 200 and say within the stream that it did not begin. Any other failure there costs.
 func TestAFailureWithinTheStreamIsFreeOnlyWhenItToldOfNoWork(t *testing.T) {
 	t.Parallel()

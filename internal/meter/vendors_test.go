@@ -250,6 +250,8 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 			}, want: 400},
 			{name: "a search at the provider", change: with(`"web_search_options":{}`), want: 400},
 			{name: "many answers at once", change: with(`"n":128`), want: 400},
+			{name: "a stream whose usage nobody asked for", change: func(b string) string { return strings.Replace(b, `"stream_options":{"include_usage":true},`, "", 1) }, want: 400},
+			{name: "a stream whose usage is declined", change: func(b string) string { return strings.Replace(b, `"include_usage":true`, `"include_usage":false`, 1) }, want: 400},
 			{name: "speech", change: with(`"audio":{"voice":"x"}`), want: 400},
 			{name: "a file it keeps", change: func(string) string {
 				return `{"model":"` + testModel + `","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`
