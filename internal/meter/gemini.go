@@ -192,11 +192,13 @@ func (g *geminiRequest) tools(s *scan, raw []byte) {
 }
 
 func (g *geminiRequest) see(s *scan, o node) {
-	kind := o.text("mimeType") + o.text("mime_type")
+	kind := strings.ToLower(o.text("mimeType") + o.text("mime_type"))
 	switch {
 	case o.has("fileUri"), o.has("file_uri"):
 		s.deny("a file URI makes the provider fetch it and is not allowed here: send the bytes")
 	case kind == "" || camel(o.name) != "inlineData":
+	case strings.Contains(kind, "audio/"), strings.Contains(kind, "video/"):
+		s.deny("audio and video " + ownPrice)
 	case strings.HasPrefix(kind, "image/"):
 		s.ask.images++
 	default:

@@ -211,6 +211,11 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 	image := func(part string) func(string) string {
 		return with(`"input":[{"role":"user","content":[` + part + `]}]`)
 	}
+	inline := func(kind string) func(string) string {
+		return func(b string) string {
+			return strings.Replace(b, `{"text":"hello"}`, `{"inlineData":{`+kind+`,"data":"eA=="}}`, 1)
+		}
+	}
 	cases := map[string][]struct {
 		name   string
 		change func(string) string
@@ -272,6 +277,10 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 			{name: "a file to fetch", change: func(b string) string {
 				return strings.Replace(b, `{"text":"hello"}`, `{"file_data":{"file_uri":"https://attacker.example.com"}}`, 1)
 			}, want: 400},
+			{name: "speech", change: inline(`"mimeType":"audio/wav"`), want: 400},
+			{name: "speech in other letters", change: inline(`"mime_type":"Audio/WAV"`), want: 400},
+			{name: "speech beside a document", change: inline(`"mimeType":"text/plain","mime_type":"audio/wav"`), want: 400},
+			{name: "a film", change: inline(`"mimeType":"video/mp4"`), want: 400},
 			{name: "what was kept", change: with(`"cached_content":"cachedContents/x"`), want: 400},
 			{name: "many answers at once", change: func(b string) string {
 				return strings.Replace(b, `{"maxOutputTokens"`, `{"candidate_count":2,"maxOutputTokens"`, 1)
@@ -307,6 +316,14 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 		}
 		if status, got := post(t, m, v.path, good); status != 200 || asked != 1 {
 			t.Errorf("control %s: status %d, asked %d: %s", v.name, status, asked, got)
+		}
+		if v.name == "gemini" {
+			for _, kind := range []string{"image/png", "application/pdf"} {
+				if status, got := post(t, m, v.path, inline(`"mimeType":"`+kind+`"`)(good)); status != 200 {
+					t.Errorf("control %s: %s: status %d: %s", v.name, kind, status, got)
+				}
+			}
+			asked = 1
 		}
 		if status, _ := post(t, m, "/v1/messages", body(model, 10)); status != 404 || asked != 1 {
 			t.Errorf("INV-37 %s: another vendor's path is served: %d", v.name, status)
