@@ -3,6 +3,7 @@ package meter
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -75,7 +76,9 @@ func (gemini) ask(r *http.Request, body []byte) (ask, error) {
 	if m == nil {
 		return a, errors.New("the request names no model")
 	}
-	a.model = m[1]
+	if a.model = m[1]; len(a.model) > modelNameLimit {
+		return a, fmt.Errorf("the path names a model by %d bytes: %d are the most", len(a.model), modelNameLimit)
+	}
 	g := &geminiRequest{}
 	err := readRequest(body, &a, rules{
 		opaque: func(name string) bool { return slices.Contains(geminiOpaque, camel(name)) },

@@ -41,6 +41,31 @@ func TestAModelWithoutAPriceIsRefusedUnlessAcknowledged(t *testing.T) {
 	}
 }
 
+// INV-39: a name that no price bounds is kept with each call, so its length is bounded. The control is the longest.
+func TestTheNameOfAnUnpricedModelIsBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("m", modelNameLimit)
+	requests := map[API]func(name string) (path, b string){
+		Anthropic: func(name string) (string, string) { return "/v1/messages", body(name, 10) },
+		OpenAI: func(name string) (string, string) {
+			return "/v1/responses", fmt.Sprintf(`{"model":%q,"input":"x"}`, name)
+		},
+		Gemini: func(name string) (string, string) { return "/v1beta/models/" + name + ":generateContent", `{}` },
+	}
+	for api, request := range requests {
+		up := server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+		m := start(t, up, func(c *Config) { c.API, c.AllowUnpriced = api, true })
+		path, b := request(long + "m")
+		if status, got := post(t, m, path, b); status != http.StatusBadRequest || len(m.Calls()) != 0 || len(got) > 1000 {
+			t.Errorf("INV-39 %s: status %d, %d calls, %.200s", api, status, len(m.Calls()), got)
+		}
+		path, b = request(long)
+		if status, got := post(t, m, path, b); status != 200 || len(booked(t, m).Calls()) != 1 {
+			t.Errorf("control %s: status %d: %.200s", api, status, got)
+		}
+	}
+}
+
 // INV-37, each with the same request let through by its rightful form.
 func TestTheMeterServesOnlyItsNoncePathsAndModels(t *testing.T) {
 	t.Parallel()

@@ -149,14 +149,24 @@ func (s *scan) member(o *node, name string, depth int) error {
 	return s.value(name, depth+1)
 }
 
+// modelNameLimit is in bytes. A name is kept with each call, in the log and in the event log, and an unpriced one is
+// compared with nothing.
+const modelNameLimit = 200
+
 // modelName reads the member that names the model.
 func (s *scan) modelName() error {
 	if s.dec.PeekKind() != '"' {
 		return errors.New("model is not a string")
 	}
 	tok, err := s.dec.ReadToken()
+	if err != nil {
+		return err
+	}
 	s.ask.model = tok.String()
-	return err
+	if n := len(s.ask.model); n > modelNameLimit {
+		return fmt.Errorf("model is a name of %d bytes: %d are the most", n, modelNameLimit)
+	}
+	return nil
 }
 
 // count reads a member that is a number of things; null is 0.
