@@ -41,7 +41,7 @@ func TestAModelWithoutAPriceIsRefusedUnlessAcknowledged(t *testing.T) {
 	}
 }
 
-// INV-39: a name that no price bounds is kept with each call, so its length is bounded. The control is the longest.
+// A name that no price bounds is kept with each call, so its length is bounded. The control is the longest.
 func TestTheNameOfAnUnpricedModelIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("m", modelNameLimit)
@@ -57,7 +57,7 @@ func TestTheNameOfAnUnpricedModelIsBounded(t *testing.T) {
 		m := start(t, up, func(c *Config) { c.API, c.AllowUnpriced = api, true })
 		path, b := request(long + "m")
 		if status, got := post(t, m, path, b); status != http.StatusBadRequest || len(m.Calls()) != 0 || len(got) > 1000 {
-			t.Errorf("INV-39 %s: status %d, %d calls, %.200s", api, status, len(m.Calls()), got)
+			t.Errorf("%s: status %d, %d calls, %.200s", api, status, len(m.Calls()), got)
 		}
 		path, b = request(long)
 		if status, got := post(t, m, path, b); status != 200 || len(booked(t, m).Calls()) != 1 {
