@@ -50,8 +50,7 @@ func confine(s spec) (lines []Enforced, sockets int) {
 	if fsErr != nil {
 		abi = 0
 	}
-	sockets, filterErr := restrictSyscalls(s, plan)
-	plan.asks = sockets >= 0
+	sockets, filterErr := restrictSyscalls(s, &plan)
 	return append([]Enforced{
 		userLine(s, abi), filesystemLine(abi, fsErr), tcpLine(s, abi, plan, fsErr, filterErr),
 		udpLine(s, filterErr), unixLine(plan, filterErr), syscallLine(s, filterErr), limits, descendants,
@@ -129,7 +128,7 @@ func tcpLine(s spec, abi int, plan socketPlan, fsErr, filterErr error) Enforced 
 	case len(s.Ports) == 0:
 		e.Active, e.Detail = true, fmt.Sprintf("no connection (Landlock ABI %d)", abi)
 	default:
-		e.Active, e.Detail = true, fmt.Sprintf("connections to ports %v only, on any host (Landlock ABI %d)", s.Ports, abi)
+		e.Detail = fmt.Sprintf("connections to ports %v only, but on any host (Landlock ABI %d): no filter that asks the supervisor could be set: %v: a container manager that has one of its own (LXD, sysbox) is in the way; network namespaces bring it too", s.Ports, abi, plan.unasked)
 	}
 	return e
 }

@@ -40,7 +40,7 @@ type spec struct {
 type Capability struct {
 	MaxLandlock int  `json:"max_landlock,omitempty"` // highest Landlock ABI to use; 0: the kernel's; -1: none
 	NoSeccomp   bool `json:"no_seccomp,omitempty"`
-	NoAsking    bool `json:"no_asking,omitempty"` // a filter cannot ask its supervisor
+	NoAsking    bool `json:"no_asking,omitempty"` // a filter cannot ask its supervisor: EBUSY, as under another that does
 	// Without are namespaces that it cannot make; Without.User: none without being root.
 	Without Namespaces `json:"without"`
 }

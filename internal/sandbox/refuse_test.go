@@ -72,6 +72,7 @@ func TestOlderKernelsAreToldAndStrictRefuses(t *testing.T) {
 		{"no Landlock", 0, sandbox.Capability{MaxLandlock: -1}, nil, "filesystem"},
 		{"no Landlock, ordinary user", ordinary, sandbox.Capability{MaxLandlock: -1}, ports, user + "filesystem"},
 		{"no Landlock and no namespaces, ordinary user", ordinary, without(-1), ports, "user filesystem network-tcp"},
+		{"a filter that asks already", 0, sandbox.Capability{Without: sandbox.AllNamespaces(), NoAsking: true}, ports, "network-tcp"},
 		{"no seccomp", 0, sandbox.Capability{NoSeccomp: true}, nil, "network-tcp network-udp unix-sockets syscalls"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -28,15 +28,15 @@ func refuse(errno unix.Errno) bpf.Instruction {
 }
 
 // restrictSyscalls puts the filter on the calling thread. Where it is to ask for sockets, listener is the file on
-// which it does, and -1 where the kernel does not have that.
-func restrictSyscalls(s spec, plan socketPlan) (listener int, err error) {
+// which it does, and -1 where that cannot be had, which is noted in the plan.
+func restrictSyscalls(s spec, plan *socketPlan) (listener int, err error) {
 	if plan.asks {
-		if listener, err = setFilter(s, plan); err == nil {
+		if listener, err = setFilter(s, *plan); err == nil {
 			return listener, nil
 		}
-		plan.asks = false
+		plan.asks, plan.unasked = false, err
 	}
-	_, err = setFilter(s, plan)
+	_, err = setFilter(s, *plan)
 	return -1, err
 }
 
@@ -58,6 +58,9 @@ func setFilter(s spec, plan socketPlan) (listener int, err error) {
 	}
 	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 	if plan.asks {
+		if s.Pretend.NoAsking {
+			return -1, unix.EBUSY
+		}
 		return setAskingFilter(&prog)
 	}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))

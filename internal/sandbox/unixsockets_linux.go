@@ -12,9 +12,10 @@ import (
 
 // socketPlan is what the filter does about sockets.
 type socketPlan struct {
-	noInternet bool // no AF_INET and AF_INET6 at all
-	asks       bool // the supervisor makes its TCP sockets, which reach loopback only
-	noUnix     bool // no AF_UNIX but for socketpair(2)
+	noInternet bool  // no AF_INET and AF_INET6 at all
+	asks       bool  // the supervisor makes its TCP sockets, which reach loopback only
+	unasked    error // why it does not, where it should
+	noUnix     bool  // no AF_UNIX but for socketpair(2)
 	unixWhy    string
 	ownNetwork bool // so that nothing is to be kept from loopback
 	ownIPC     bool // so that nothing that is left there is found again
@@ -26,7 +27,7 @@ type socketPlan struct {
 func planSockets(s spec, abi int) socketPlan {
 	p := socketPlan{
 		noInternet: !s.Namespaces.Network && abi < 4 && len(s.Ports) == 0,
-		asks:       !s.Namespaces.Network && abi >= 4 && len(s.Ports) > 0 && !s.Pretend.NoAsking,
+		asks:       !s.Namespaces.Network && abi >= 4 && len(s.Ports) > 0,
 		ownNetwork: s.Namespaces.Network, ownIPC: s.Namespaces.IPC,
 	}
 	switch {
