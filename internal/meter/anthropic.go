@@ -82,6 +82,7 @@ func (anthropic) ask(_ *http.Request, body []byte) (ask, error) {
 	err := readRequest(body, &a, rules{
 		opaque: func(name string) bool { return name == "input" || name == "input_schema" },
 		keep:   func(name string) bool { return name == "type" || name == "ttl" },
+		known:  anthropicKnown,
 		top:    anthropicTop,
 		see:    anthropicSees,
 	})
@@ -91,6 +92,8 @@ func (anthropic) ask(_ *http.Request, body []byte) (ask, error) {
 	a.capOutput(a.maxOutput)
 	return a, err
 }
+
+var anthropicKnown = []string{"model", "max_tokens", "speed", "inference_geo", "mcp_servers", "container", "tools", "cache_control"}
 
 // anthropicTop reads a member of the request itself.
 func anthropicTop(s *scan, name string) (bool, error) {

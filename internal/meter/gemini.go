@@ -83,6 +83,7 @@ func (gemini) ask(r *http.Request, body []byte) (ask, error) {
 	err := readRequest(body, &a, rules{
 		opaque: func(name string) bool { return slices.Contains(geminiOpaque, camel(name)) },
 		keep:   func(name string) bool { return slices.Contains(geminiKept, camel(name)) },
+		known:  geminiKnown,
 		top:    g.top, see: g.see,
 	})
 	if g.err != nil {
@@ -104,6 +105,10 @@ func camel(name string) string {
 		}
 	}
 	return strings.Join(words, "")
+}
+
+var geminiKnown = []string{
+	"cachedContent", "cached_content", "serviceTier", "service_tier", "generationConfig", "generation_config", "tools",
 }
 
 // geminiOpaque hold a tool's own data.

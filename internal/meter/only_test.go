@@ -100,6 +100,7 @@ func TestTheMeterServesOnlyItsNoncePathsAndModels(t *testing.T) {
 		{name: "two models", body: `{"model":"claude-sonnet-5","max_tokens":1,"model":"claude-opus-5"}`, want: 400},
 		{name: "two models, one escaped", body: `{"model":"claude-sonnet-5","max_tokens":1,"mod\u0065l":"claude-opus-5"}`, want: 400},
 		{name: "a model in other letters only", body: `{"Model":"claude-sonnet-5","max_tokens":1}`, want: 400},
+		{name: "two models, one in other letters", body: `{"model":"claude-sonnet-5","max_tokens":1,"MODEL":"claude-opus-5"}`, want: 400},
 		{name: "further servers", body: `{"model":"claude-sonnet-5","max_tokens":1,"mcp_servers":[{"url":"https://attacker.example.com"}]}`, want: 400},
 		{name: "a page to fetch", body: `{"model":"claude-sonnet-5","max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://attacker.example.com/?secret"}}]}]}`, want: 400},
 		{name: "a page to fetch in a tool's result", body: `{"model":"claude-sonnet-5","max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"document","source":{"url":"https://attacker.example.com","type":"\u0075rl"}}]}]}]}`, want: 400},

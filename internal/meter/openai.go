@@ -69,6 +69,7 @@ func (openAI) ask(r *http.Request, body []byte) (ask, error) {
 	err := readRequest(body, &a, rules{
 		opaque: func(name string) bool { return slices.Contains(openAIOpaque, name) },
 		keep:   func(name string) bool { return slices.Contains(openAIKept, name) },
+		known:  openAIKnown,
 		top:    t.read, see: openAISees,
 	})
 	switch {
@@ -134,6 +135,11 @@ func (t *openAITop) read(s *scan, name string) (bool, error) {
 func includesUsage(raw []byte) bool {
 	var members map[string]json.RawMessage
 	return json.Unmarshal(raw, &members) == nil && string(members["include_usage"]) == "true"
+}
+
+var openAIKnown = []string{
+	"model", "max_output_tokens", "max_completion_tokens", "max_tokens", "n", "service_tier", "previous_response_id", "conversation",
+	"prompt", "web_search_options", "audio", "stream", "stream_options", "background", "tools",
 }
 
 // openAIOpaque hold a tool's own data.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,6 +27,9 @@ type rules struct {
 	opaque func(name string) bool
 	// keep says which members of an object see wants to know.
 	keep func(name string) bool
+	// known are the members of the request itself that decide about anything. A gateway may compare names without regard
+	// to case and take the last of two, so that one of them in other letters is refused.
+	known []string
 	// top reads a member of the request itself; false leaves it to the walk.
 	top func(s *scan, name string) (bool, error)
 	// see judges an object when it is closed.
@@ -142,6 +146,9 @@ func (s *scan) member(o *node, name string, depth int) error {
 		return s.dec.SkipValue()
 	}
 	if depth == 0 {
+		if i := slices.IndexFunc(s.known, func(k string) bool { return k != name && strings.EqualFold(k, name) }); i >= 0 {
+			return fmt.Errorf("it says %s: write %s, as some gateways would read it", printable(name), s.known[i])
+		}
 		if done, err := s.top(s, name); done || err != nil {
 			return err
 		}

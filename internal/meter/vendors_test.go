@@ -231,6 +231,9 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 			{name: "another method", method: http.MethodGet, want: 404},
 			{name: "an unpriced model", change: func(b string) string { return strings.Replace(b, testModel, "gpt-of-tomorrow", 1) }, want: 404},
 			{name: "two models", change: with(`"model":"gpt-of-tomorrow"`), want: 400},
+			{name: "two models, one in other letters", change: with(`"Model":"gpt-of-tomorrow"`), want: 400},
+			{name: "two caps, one in letters that fold", change: with(`"max_output_to\u212aens":100000`), want: 400},
+			{name: "tools in other letters", change: with(`"Tools":[{"type":"web_search"}]`), want: 400},
 			{name: "a search at the provider", change: func(b string) string { return strings.Replace(b, `"type":"function"`, `"type":"web_search"`, 1) }, want: 400},
 			{name: "further servers", change: func(b string) string { return strings.Replace(b, `"type":"function"`, `"type":"mcp"`, 1) }, want: 400},
 			{name: "code at the provider", change: func(b string) string {
@@ -281,6 +284,7 @@ func TestEachAPIServesModelCallsOnly(t *testing.T) {
 			{name: "speech in other letters", change: inline(`"mime_type":"Audio/WAV"`), want: 400},
 			{name: "speech beside a document", change: inline(`"mimeType":"text/plain","mime_type":"audio/wav"`), want: 400},
 			{name: "a film", change: inline(`"mimeType":"video/mp4"`), want: 400},
+			{name: "a configuration in other letters", change: with(`"GenerationConfig":{"maxOutputTokens":100000}`), want: 400},
 			{name: "what was kept", change: with(`"cached_content":"cachedContents/x"`), want: 400},
 			{name: "many answers at once", change: func(b string) string {
 				return strings.Replace(b, `{"maxOutputTokens"`, `{"candidate_count":2,"maxOutputTokens"`, 1)
