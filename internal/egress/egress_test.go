@@ -2,6 +2,8 @@ package egress
 
 import (
 	"context"
+	"crypto/ecdh"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -457,6 +459,15 @@ func TestATunnelDoesNotFrontForAnotherName(t *testing.T) {
 			t.Errorf("%s: told as %+v", name, r)
 		}
 	}
+	// The name sealed in the greeting is for the front-end alone. The control below greets without one.
+	conn := connect("example.com:443")
+	err := tls.Client(skip(conn), &tls.Config{
+		ServerName: "evil.example.net", MinVersion: tls.VersionTLS13, InsecureSkipVerify: true,
+		EncryptedClientHelloConfigList: sealedFor(t, "example.com"),
+	}).HandshakeContext(t.Context())
+	if r := l.next(t); err == nil || r.Verdict != Refused || r.Sent != 0 || !strings.Contains(r.Why, "ECH") {
+		t.Errorf("a sealed name: %v, told as %+v", err, r)
+	}
 	// The controls: the name itself, in another spelling, and an address without a name where the address is listed.
 	for to, hello := range map[string]string{"EXAMPLE.com.:443": "Example.COM", "93.184.215.14:443": ""} {
 		conn := connect(to)
@@ -469,6 +480,21 @@ func TestATunnelDoesNotFrontForAnotherName(t *testing.T) {
 			t.Errorf("the control %s was told as %+v", to, r)
 		}
 	}
+}
+
+// sealedFor is an ECHConfigList with one X25519 key, whose outer name is front (RFC 9849, section 4).
+func sealedFor(t *testing.T, front string) []byte {
+	t.Helper()
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := []byte{7, 0, 0x20, 0, 32} // id, DHKEM(X25519, HKDF-SHA256), length of the key
+	contents = append(contents, key.PublicKey().Bytes()...)
+	contents = append(contents, 0, 4, 0, 1, 0, 1, 32, byte(len(front))) // HKDF-SHA256 with AES-128-GCM; longest name
+	contents = append(append(contents, front...), 0, 0)                 // no extensions
+	config := append([]byte{0xfe, 0x0d, 0, byte(len(contents))}, contents...)
+	return append([]byte{0, byte(len(config))}, config...)
 }
 
 // skip is a connection behind the proxy's answer.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -58,8 +59,10 @@ func (p *Proxy) tunnel(client, host net.Conn, req *request) error {
 		return errors.New("the client hung up")
 	}
 	_ = client.SetReadDeadline(time.Now().Add(p.times.Head))
-	name, raw, ok := greeting(p.ctx, req.rest)
+	name, sealed, raw, ok := greeting(p.ctx, req.rest)
 	switch named, addr, isHost := hostOf(name); {
+	case sealed:
+		return &refusal{403, "its TLS hides the host that it is for (ECH): switch that off in the client"}
 	case !ok:
 		return &refusal{403, "what went through CONNECT is not TLS"}
 	case name == "" && req.to.addr.IsValid():
@@ -78,16 +81,20 @@ func (p *Proxy) tunnel(client, host net.Conn, req *request) error {
 // greetingMax is more than any ClientHello.
 const greetingMax = 64 << 10
 
-// greeting reads a TLS ClientHello and gives the name in it, with all that was read.
-func greeting(ctx context.Context, from io.Reader) (name string, raw []byte, ok bool) {
+// encryptedHello is the extension that holds a second ClientHello, with a name of its own, for the front-end alone to
+// read (RFC 9849).
+const encryptedHello = 0xfe0d
+
+// greeting reads a TLS ClientHello and gives the name in it, whether another is sealed in it, and all that was read.
+func greeting(ctx context.Context, from io.Reader) (name string, sealed bool, raw []byte, ok bool) {
 	var kept bytes.Buffer
 	deaf := readOnly{io.TeeReader(io.LimitReader(from, greetingMax), &kept)}
 	enough := errors.New("the greeting is all that is wanted")
 	_ = tls.Server(deaf, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		name, ok = h.ServerName, true
+		name, sealed, ok = h.ServerName, slices.Contains(h.Extensions, encryptedHello), true
 		return nil, enough
 	}}).HandshakeContext(ctx) // it always fails
-	return name, kept.Bytes(), ok
+	return name, sealed, kept.Bytes(), ok
 }
 
 // readOnly is a connection on which nothing is ever said.
