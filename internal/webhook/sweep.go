@@ -28,6 +28,7 @@ type Attempts interface {
 const (
 	sweepBack    = 72 * time.Hour
 	sweepSettled = 2 * time.Minute // an attempt that may still be under way, or whose claim's lease still runs
+	sweepPause   = 6 * time.Hour   // the longest between two attempts at one delivery
 	maxAttempts  = 12
 	maxAsked     = 100
 )
@@ -50,9 +51,14 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	if err != nil {
 		return out, err
 	}
+	defer func() {
+		if out.GivenUp > 0 {
+			h.cfg.Log.LogAttrs(ctx, slog.LevelError, "deliveries failed too often and are not asked for again: ask for them in the App's settings, or take the label off and add it again", slog.Int("deliveries", out.GivenUp))
+		}
+	}()
 	for _, a := range undelivered(all) {
 		switch {
-		case now.Sub(a.last.At) < sweepSettled:
+		case now.Sub(a.last.At) < waits(a.tries):
 			continue
 		case a.tries >= maxAttempts:
 			out.GivenUp++
@@ -69,6 +75,9 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	}
 	return out, nil
 }
+
+// waits doubles with each attempt that failed: twelve of them last more than a day, so that they outlast an outage.
+func waits(tries int) time.Duration { return min(sweepSettled<<min(tries-1, 16), sweepPause) }
 
 type failedDelivery struct {
 	last  Attempt // the newest

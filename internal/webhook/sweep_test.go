@@ -1,8 +1,11 @@
 package webhook_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +38,8 @@ func (j *journal) Redeliver(_ context.Context, id int64) error {
 func TestASweepAsksForWhatNoAttemptGotThrough(t *testing.T) {
 	t.Parallel()
 	j := &journal{}
-	r := newRig(t, func(c *webhook.Config) { c.Attempts = j })
+	var log bytes.Buffer
+	r := newRig(t, func(c *webhook.Config) { c.Attempts, c.Log = j, slog.New(slog.NewTextHandler(&log, nil)) })
 	ago := func(id int64, delivery, event string, d time.Duration, ok bool) {
 		j.all = append(j.all, webhook.Attempt{ID: id, Delivery: delivery, Event: event, At: r.clock.Now().Add(-d), Delivered: ok})
 	}
@@ -54,8 +58,36 @@ func TestASweepAsksForWhatNoAttemptGotThrough(t *testing.T) {
 	if err != nil || !slices.Equal(j.asked, []int64{3, 8}) || got != (webhook.Swept{Asked: 2, GivenUp: 1, Complete: true}) {
 		t.Errorf("asked for %v, %+v, %v; want the newest attempt at once and twice, the oldest delivery first", j.asked, got, err)
 	}
+	if !strings.Contains(log.String(), "failed too often") || !strings.Contains(log.String(), "deliveries=1") {
+		t.Errorf("the log does not tell of what was given up: %s", log.String())
+	}
 	j.err = errStore
 	if _, err := r.h.Sweep(context.Background()); err == nil {
 		t.Error("a log that cannot be read was swept")
+	}
+}
+
+// A forge or a network may be away for hours: attempts that are all made within one tell nothing.
+func TestTheAttemptsAtADeliveryOutlastADay(t *testing.T) {
+	t.Parallel()
+	j := &journal{}
+	r := newRig(t, func(c *webhook.Config) { c.Attempts = j })
+	start := r.clock.Now()
+	fail := func() {
+		j.all = append(j.all, webhook.Attempt{ID: int64(len(j.all)), Delivery: "d", Event: "issues", At: r.clock.Now()})
+	}
+	fail()
+	for len(j.all) < 12 && r.clock.Now().Sub(start) < 72*time.Hour {
+		r.clock.Advance(5 * time.Minute)
+		got, err := r.h.Sweep(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range got.Asked {
+			fail()
+		}
+	}
+	if d := r.clock.Now().Sub(start); len(j.all) != 12 || d < 24*time.Hour {
+		t.Errorf("%d attempts in %s, want 12 in more than a day", len(j.all), d)
 	}
 }
