@@ -56,7 +56,7 @@ e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, AP
 	cd e2e/tools && $(GO) build -o ../../bin/aws-lambda-rie github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie
 
 .PHONY: e2e
-e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder
+e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder, the Terraform module
 	bin/actionlint .github/workflows/*.yml templates/github/*.yml
 	bin/proctor demo --agent claude-code
 	bin/proctor demo --agent codex
@@ -64,6 +64,7 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	$(GO) test -tags e2e -count=1 -timeout 15m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 15m -v -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 15m -run 'Npm|GitLabs' ./internal/app
+	e2e/terraform/check
 	$(GO) test -tags e2e -count=1 -timeout 15m ./e2e/container
 
 .PHONY: bench
