@@ -1,5 +1,6 @@
 locals {
-  routes = toset(["POST /github", "POST /gitlab", "GET /healthz"])
+  exchange = contains(keys(var.settings), "PROCTOR_TOKEN_AUDIENCE")
+  routes   = toset(concat(["POST /github", "POST /gitlab", "GET /healthz"], local.exchange ? ["POST /token"] : []))
 }
 
 resource "aws_apigatewayv2_api" "front" {

@@ -45,7 +45,14 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 	}
 	var door doors
 	if len(c.GitHubSecrets) > 0 {
-		if door.github, c.Attempts, err = githubDoor(e); err != nil {
+		var app *ghapp.App
+		if door.github, app, err = githubDoor(e); err != nil {
+			return nil, err
+		}
+		if app != nil {
+			c.Attempts = app
+		}
+		if c.Exchange, err = exchange(e, app); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +89,7 @@ func (d doors) connect(ctx context.Context, to webhook.Target) (webhook.Forge, e
 	return nil, webhook.ErrNoInstallation
 }
 
-func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), webhook.Attempts, error) {
+func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), *ghapp.App, error) {
 	base := e.getenv("GITHUB_API_URL")
 	if _, err := github.New(github.Config{BaseURL: base, Owner: "owner", Repo: "name"}); err != nil {
 		return nil, nil, fmt.Errorf("GITHUB_API_URL: %w", err)
@@ -106,7 +113,7 @@ func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, er
 	return nil, nil, errors.New("nothing may start runs on GitHub: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_TOKEN")
 }
 
-func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target) (webhook.Forge, error), webhook.Attempts, error) {
+func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target) (webhook.Forge, error), *ghapp.App, error) {
 	raw, err := e.secret("GITHUB_APP_PRIVATE_KEY")
 	if err != nil {
 		return nil, nil, err

@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/policy", "internal/meter", "internal/gate", "internal/probe", "internal/forge/wire", "internal/agent/agenttest", "internal/telemetry", "internal/scaffold"},
 	{"internal/agent", "internal/guard", "internal/judge", "internal/doctor", "internal/forge/github", "internal/forge/gitlab", "internal/demo"},
 	{"internal/publish", "internal/webhook"},
-	{"internal/forge/forgetest", "internal/webhook/claimtest"},
+	{"internal/forge/forgetest", "internal/webhook/claimtest", "internal/webhook/oidctest"},
 	{"internal/app", "internal/forge/forgesuite"},
 	{"cmd/action", "cmd/webhook", "cmd/proctor"},
 }

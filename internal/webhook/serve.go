@@ -17,6 +17,10 @@ import (
 // ServeHTTP takes one delivery. It answers within Config.Timeout and a little, and finishes what it began when the
 // caller goes away: a forge that stops listening must not leave a claim half done.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.cfg.Exchange != nil && r.URL.Path == PathToken {
+		h.token(w, r)
+		return
+	}
 	if a, done := h.route(r); done {
 		a.write(w)
 		return

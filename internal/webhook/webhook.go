@@ -70,6 +70,8 @@ type Config struct {
 	Queue Queue
 	// Attempts lists what the forge sent here, for Sweep; nil where there is no such list.
 	Attempts Attempts
+	// Exchange gives runs their tokens; with nil there is no such path.
+	Exchange *Exchange
 	Log      *slog.Logger
 	Now      func() time.Time
 	// Wait pauses between looks at a label event that the API does not show yet; time.Sleep with a

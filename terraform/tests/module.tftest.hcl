@@ -202,10 +202,11 @@ run "a_key_of_ones_own_for_everything_at_rest" {
   }
 }
 
-run "no_alarms_where_none_are_wanted_and_a_zip_in_s3" {
+run "no_alarms_where_none_are_wanted_a_zip_in_s3_and_the_exchange" {
   variables {
     alarms       = false
     package_file = null
+    settings     = { GITHUB_APP_ID = 12, PROCTOR_TOKEN_AUDIENCE = "https://hook.example/token" }
     package_s3   = { bucket = "b", key = "k", version = "v" }
   }
   assert {
@@ -215,5 +216,9 @@ run "no_alarms_where_none_are_wanted_and_a_zip_in_s3" {
   assert {
     condition     = aws_lambda_function.webhook.filename == null && aws_lambda_function.webhook.s3_object_version == "v"
     error_message = "package"
+  }
+  assert {
+    condition     = contains([for r in aws_apigatewayv2_route.this : r.route_key], "POST /token")
+    error_message = "the exchange has no route"
   }
 }

@@ -99,25 +99,56 @@ func (a *App) transport(t target) (*ghinstallation.Transport, error) {
 	if tr := a.clients[t]; tr != nil {
 		return tr, nil
 	}
-	// An apps transport of its own: refreshing writes to it, under the installation's lock alone.
-	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a.cfg.AppID, a.cfg.Key, a.cfg.Now}))
-	if err != nil {
-		return nil, err
-	}
-	apps.BaseURL = a.base.String()
-	tr := ghinstallation.NewFromAppsTransport(apps, t.install)
-	tr.BaseURL = a.base.String()
-	tr.InstallationTokenOptions = &github.InstallationTokenOptions{
+	tr, err := a.installed(t.install, &github.InstallationTokenOptions{
 		Repositories: []string{t.repo},
 		Permissions: &github.InstallationPermissions{
 			Metadata: github.String("read"), Issues: github.String("write"), Actions: github.String("write"),
 		},
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(a.clients) >= maxClients {
 		clear(a.clients)
 	}
 	a.clients[t] = tr
 	return tr, nil
+}
+
+// installed has an apps transport of its own: refreshing writes to it, under the installation's lock alone.
+func (a *App) installed(install int64, o *github.InstallationTokenOptions) (*ghinstallation.Transport, error) {
+	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a.cfg.AppID, a.cfg.Key, a.cfg.Now}))
+	if err != nil {
+		return nil, err
+	}
+	apps.BaseURL = a.base.String()
+	tr := ghinstallation.NewFromAppsTransport(apps, install)
+	tr.BaseURL = a.base.String()
+	tr.InstallationTokenOptions = o
+	return tr, nil
+}
+
+// RunToken makes a token for a run: for the one repository of that id, to write its contents, issues and pull requests. It is not
+// kept here; it ends by itself within the hour, or when the run revokes it.
+func (a *App) RunToken(ctx context.Context, install, repository int64) (string, time.Time, error) {
+	if install <= 0 || repository <= 0 {
+		return "", time.Time{}, ErrNotInstalled
+	}
+	tr, err := a.installed(install, &github.InstallationTokenOptions{
+		RepositoryIDs: []int64{repository},
+		Permissions: &github.InstallationPermissions{
+			Metadata: github.String("read"), Contents: github.String("write"), Issues: github.String("write"), PullRequests: github.String("write"),
+		},
+	})
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	token, err := tr.Token(ctx)
+	if err != nil {
+		return "", time.Time{}, tokenError(err)
+	}
+	expires, _, err := tr.Expiry()
+	return token, expires, err
 }
 
 // Forget drops what is cached for an installation, after it was deleted or suspended.
@@ -147,7 +178,7 @@ func tokenError(err error) error {
 	case http.StatusForbidden, http.StatusNotFound:
 		return fmt.Errorf("%w (HTTP %d)", ErrNotInstalled, he.Response.StatusCode)
 	case http.StatusUnprocessableEntity:
-		e.Kind, e.Next = forge.ErrForbidden, "give the App the permissions Issues: read and write, Actions: read and write, and approve them in the repository"
+		e.Kind, e.Next = forge.ErrForbidden, "give the App the permissions Issues: read and write, Actions: read and write, for the token exchange also Contents and Pull requests: read and write, and approve them in the repository"
 	case http.StatusTooManyRequests:
 		e.Kind = forge.ErrRateLimited
 	}

@@ -219,3 +219,34 @@ func TestATokenNeverGoesToAnotherHost(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 }
+
+// INV-47: what a run gets is for one repository, by its id, with three permissions, and is kept nowhere.
+func TestARunsTokenIsForOneRepositoryById(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	app, err := New(Config{BaseURL: g.URL + "/api/v3", AppID: 12, Key: newKey(t, 2048)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		token, expires, err := app.RunToken(t.Context(), 34, 5)
+		if err != nil || token != "installation-34" || expires.IsZero() {
+			t.Fatalf("%q %v %v", token, expires, err)
+		}
+	}
+	one := map[string]any{
+		"repository_ids": []any{5.0},
+		"permissions":    map[string]any{"metadata": "read", "contents": "write", "issues": "write", "pull_requests": "write"},
+	}
+	if d := cmp.Diff([]map[string]any{one, one}, g.asked); d != "" {
+		t.Error(d)
+	}
+	for _, ids := range [][2]int64{{0, 5}, {34, 0}} {
+		if _, _, err := app.RunToken(t.Context(), ids[0], ids[1]); !errors.Is(err, ErrNotInstalled) {
+			t.Errorf("%v: %v", ids, err)
+		}
+	}
+	if len(g.asked) != 2 {
+		t.Error("a token was asked for without an installation or a repository")
+	}
+}

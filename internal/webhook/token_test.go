@@ -1,0 +1,384 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proctor-ci/proctor/internal/trigger"
+	"github.com/proctor-ci/proctor/internal/webhook"
+	"github.com/proctor-ci/proctor/internal/webhook/claimtest"
+	"github.com/proctor-ci/proctor/internal/webhook/oidc"
+	"github.com/proctor-ci/proctor/internal/webhook/oidctest"
+)
+
+const (
+	hookAddress = "https://hook.example/token"
+	workflowRef = "octo/shop/.github/workflows/proctor.yml@refs/heads/main"
+)
+
+// desk is a handler that exchanges tokens, an issuer, and a run that was dispatched.
+type desk struct {
+	*rig
+	issuer *oidctest.Issuer
+	id     string // of the run
+
+	mu     sync.Mutex
+	minted []webhook.Target
+	fails  error
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{issuer: oidctest.New(t), id: trigger.NewID("a label event")}
+	clock := claimtest.NewClock()
+	v, err := oidc.New(oidc.Config{Issuer: d.issuer.URL, Audience: hookAddress, Now: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.rig = newRig(t, func(c *webhook.Config) {
+		c.Now, c.Store = clock.Now, webhook.NewMemory(clock.Now)
+		c.Exchange = &webhook.Exchange{Verify: v.Verify, Mint: d.mint, Environment: "agents"}
+	})
+	d.clock = clock
+	d.claim(t, d.id, webhook.Running, 34)
+	d.w.runs = []map[string]string{{trigger.InputID: d.id}} // run 1 of the world
+	return d
+}
+
+func (d *desk) mint(_ context.Context, to webhook.Target, p webhook.Purpose) (string, time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fails != nil {
+		return "", time.Time{}, d.fails
+	}
+	d.minted = append(d.minted, to)
+	return "short-lived-" + string(p), d.clock.Now().Add(time.Hour), nil
+}
+
+func (d *desk) claim(t *testing.T, id string, state webhook.State, install int64) {
+	t.Helper()
+	to := webhook.Target{Forge: trigger.GitHub, Install: install, Repo: trigger.Repo{Owner: "octo", Name: "shop", ID: 5, DefaultBranch: "main"}}
+	c, err := d.store.Claim(context.Background(), webhook.Claim{ID: id, To: to, File: "proctor.yml", Issue: 7}, time.Hour)
+	if err == nil && state != webhook.Claimed {
+		err = d.store.Mark(context.Background(), id, c.Attempt, state, time.Hour)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *desk) header() map[string]any {
+	return map[string]any{"alg": "RS256", "kid": "rsa", "typ": "JWT"}
+}
+
+// claims are those of the run's own job, as GitHub writes them.
+func (d *desk) claims() map[string]any {
+	now := d.clock.Now().Unix()
+	return map[string]any{
+		"iss": d.issuer.URL, "aud": hookAddress, "iat": now, "nbf": now - 60, "exp": now + 300, "sub": "repo:octo/shop:environment:agents", "jti": "j",
+		"repository": "octo/shop", "repository_id": "5", "ref": "refs/heads/main", "event_name": "workflow_dispatch", "workflow_ref": workflowRef,
+		"job_workflow_ref": workflowRef, "run_id": "1", "run_attempt": "1", "environment": "agents",
+	}
+}
+
+func (d *desk) good(t *testing.T) string {
+	return oidctest.Sign(t, d.issuer.RSA, d.header(), d.claims())
+}
+
+func (d *desk) request(token string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(`{"proctor_id": "`+d.id+`", "purpose": "run"}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
+}
+
+func (d *desk) ask(token string) got { return send(d.h, d.request(token)) }
+
+// INV-47, the control: the run's own job gets a token for its repository, once.
+func TestARunGetsATokenForItsRepositoryOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	token := d.good(t)
+	var answer struct {
+		Status, Token string
+		Expires       time.Time `json:"expires_at"`
+	}
+	first := d.ask(token)
+	if err := json.Unmarshal([]byte(first.Raw), &answer); err != nil || first.Code != http.StatusOK || answer.Token != "short-lived-run" || answer.Status != "issued" || answer.Expires.IsZero() {
+		t.Fatalf("%s %v", first.Raw, err)
+	}
+	want := []webhook.Target{{Forge: trigger.GitHub, Install: 34, Repo: trigger.Repo{Owner: "octo", Name: "shop", ID: 5, DefaultBranch: "main"}}}
+	if diff := cmp.Diff(want, d.minted); diff != "" {
+		t.Error(diff)
+	}
+	if again := d.ask(token); again.String() != "403 refused used" {
+		t.Errorf("the same again: %s", again)
+	}
+	// A later token of the same job is the same use; so is one days later, when leases are over and were reaped.
+	d.clock.Advance(20 * time.Minute)
+	if _, err := d.h.Reap(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if again := d.ask(d.good(t)); again.String() != "403 refused used" {
+		t.Errorf("another token of the same run: %s", again)
+	}
+	if log := d.log.String(); strings.Contains(log, "short-lived") || strings.Contains(log, token[:20]) {
+		t.Errorf("a token is in the log: %s", log)
+	}
+}
+
+// INV-47: each fault alone, in a request that is good otherwise.
+func TestWhoeverIsNotTheRunGetsNoToken(t *testing.T) {
+	t.Parallel()
+	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := func(name string, value any) func(*testing.T, *desk) *http.Request {
+		return func(t *testing.T, d *desk) *http.Request {
+			c := d.claims()
+			if c[name] = value; value == nil {
+				delete(c, name)
+			}
+			return d.request(oidctest.Sign(t, d.issuer.RSA, d.header(), c))
+		}
+	}
+	when := func(name string, after time.Duration) func(*testing.T, *desk) *http.Request {
+		return func(t *testing.T, d *desk) *http.Request { return claim(name, d.clock.Now().Add(after).Unix())(t, d) }
+	}
+	signed := func(key func(*desk) crypto.Signer, change map[string]any) func(*testing.T, *desk) *http.Request {
+		return func(t *testing.T, d *desk) *http.Request {
+			h := d.header()
+			for k, v := range change {
+				h[k] = v
+			}
+			return d.request(oidctest.Sign(t, key(d), h, d.claims()))
+		}
+	}
+	issuers := func(d *desk) crypto.Signer { return d.issuer.RSA }
+	ecs := func(d *desk) crypto.Signer { return d.issuer.EC }
+	const identity, job, run = "401 invalid identity", "403 refused other_job", "403 refused other_run"
+	for name, c := range map[string]struct {
+		ask  func(*testing.T, *desk) *http.Request
+		want string
+	}{
+		"control":          {func(t *testing.T, d *desk) *http.Request { return d.request(d.good(t)) }, "200 issued "},
+		"control: ES256":   {signed(ecs, map[string]any{"alg": "ES256", "kid": "ec"}), "200 issued "},
+		"control: a list":  {claim("aud", []string{hookAddress}), "200 issued "},
+		"control: no nbf":  {claim("nbf", nil), "200 issued "},
+		"control: skew":    {when("nbf", 20*time.Second), "200 issued "},
+		"another issuer":   {claim("iss", "https://token.actions.githubusercontent.com"), identity},
+		"issuer with /":    {func(t *testing.T, d *desk) *http.Request { return claim("iss", d.issuer.URL+"/")(t, d) }, identity},
+		"no issuer":        {claim("iss", nil), identity},
+		"another audience": {claim("aud", "https://github.com/octo"), identity},
+		"no audience":      {claim("aud", nil), identity},
+		"two audiences":    {claim("aud", []string{hookAddress, "sts.amazonaws.com"}), identity},
+		"expired":          {when("exp", -time.Second), identity},
+		"expires now":      {when("exp", 0), identity},
+		"no expiry":        {claim("exp", nil), identity},
+		"expiry is text":   {claim("exp", "tomorrow"), identity},
+		"expiry negative":  {claim("exp", -1), identity},
+		"not yet valid":    {when("nbf", 2*time.Minute), identity},
+		"from the future":  {when("iat", 2*time.Minute), identity},
+
+		"signed by a stranger":          {signed(func(*desk) crypto.Signer { return stranger }, nil), identity},
+		"signed by a stranger, ES256":   {signed(func(*desk) crypto.Signer { return other }, map[string]any{"alg": "ES256", "kid": "ec"}), identity},
+		"a key that is not there":       {signed(issuers, map[string]any{"kid": "new"}), identity},
+		"RSA that says ES256":           {signed(issuers, map[string]any{"alg": "ES256"}), identity},
+		"no key named":                  {signed(issuers, map[string]any{"kid": ""}), identity},
+		"RS256 with the other key":      {signed(issuers, map[string]any{"kid": "ec"}), identity},
+		"ES256 with the RSA key":        {signed(ecs, map[string]any{"alg": "ES256"}), identity},
+		"algorithm of another strength": {signed(issuers, map[string]any{"alg": "RS512"}), identity},
+		"none":                          {signed(issuers, map[string]any{"alg": "none"}), identity},
+		"critical extension":            {signed(issuers, map[string]any{"crit": []string{"b64"}}), identity},
+		"its own key in the header": {signed(func(*desk) crypto.Signer { return stranger }, map[string]any{
+			"jwk": oidctest.RSAKey("rsa", &stranger.PublicKey), "jku": "http://127.0.0.1:1/keys",
+		}), identity},
+		"HMAC with the public key": {func(t *testing.T, d *desk) *http.Request {
+			der, err := x509.MarshalPKIXPublicKey(&d.issuer.RSA.PublicKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := d.header()
+			h["alg"] = "HS256"
+			p := strings.Split(oidctest.Sign(t, d.issuer.RSA, h, d.claims()), ".")
+			m := hmac.New(sha256.New, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+			m.Write([]byte(p[0] + "." + p[1]))
+			return d.request(p[0] + "." + p[1] + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil)))
+		}, identity},
+		"payload changed": {func(t *testing.T, d *desk) *http.Request {
+			p, q := strings.Split(d.good(t), "."), d.claims()
+			q["run_id"] = "2"
+			return d.request(p[0] + "." + strings.Split(oidctest.Sign(t, stranger, d.header(), q), ".")[1] + "." + p[2])
+		}, identity},
+		"no signature": {func(t *testing.T, d *desk) *http.Request {
+			return d.request(d.good(t)[:strings.LastIndex(d.good(t), ".")+1])
+		}, identity},
+		"four parts":   {func(t *testing.T, d *desk) *http.Request { return d.request(d.good(t) + ".x") }, identity},
+		"padded":       {func(t *testing.T, d *desk) *http.Request { return d.request(d.good(t) + "==") }, identity},
+		"no token":     {func(_ *testing.T, d *desk) *http.Request { return d.request("") }, identity},
+		"a huge token": {func(_ *testing.T, d *desk) *http.Request { return d.request(strings.Repeat("a.", 9<<10)) }, identity},
+		"sent twice": {func(t *testing.T, d *desk) *http.Request {
+			r := d.request(d.good(t))
+			r.Header.Add("Authorization", "Bearer x")
+			return r
+		}, identity},
+		"basic": {func(t *testing.T, d *desk) *http.Request {
+			r := d.request("")
+			r.Header.Set("Authorization", "Basic "+d.good(t))
+			return r
+		}, identity},
+
+		"another repository":        {claim("repository_id", "6"), job},
+		"no repository id":          {claim("repository_id", nil), job},
+		"another name":              {claim("repository", "octo/shop2"), job},
+		"another branch":            {claim("ref", "refs/heads/proctor/7"), job},
+		"a tag of that name":        {claim("ref", "refs/tags/main"), job},
+		"another event":             {claim("event_name", "pull_request_target"), job},
+		"another workflow":          {claim("workflow_ref", "octo/shop/.github/workflows/ci.yml@refs/heads/main"), job},
+		"the workflow of a branch":  {claim("workflow_ref", "octo/shop/.github/workflows/proctor.yml@refs/heads/x"), job},
+		"no workflow":               {claim("workflow_ref", nil), job},
+		"a reusable workflow's job": {claim("job_workflow_ref", "mallory/x/.github/workflows/proctor.yml@refs/heads/main"), job},
+		"another environment":       {claim("environment", "staging"), job},
+		"no environment":            {claim("environment", nil), job},
+		"another run":               {claim("run_id", "2"), run},
+		"no run":                    {claim("run_id", nil), run},
+		"a run without a claim": {func(t *testing.T, d *desk) *http.Request {
+			d.id = trigger.NewID("another")
+			return d.request(d.good(t))
+		}, run},
+		"a run that is over":         {func(t *testing.T, d *desk) *http.Request { return d.in(t, webhook.Ended, 34) }, run},
+		"a run no App dispatched":    {func(t *testing.T, d *desk) *http.Request { return d.in(t, webhook.Running, 0) }, run},
+		"a run not yet dispatched":   {func(t *testing.T, d *desk) *http.Request { return d.in(t, webhook.Claimed, 34) }, "503 retry in_flight"},
+		"a run the forge has not":    {func(t *testing.T, d *desk) *http.Request { d.w.runs = nil; return d.request(d.good(t)) }, run},
+		"another purpose":            {body(`{"proctor_id": "ID", "purpose": "admin"}`), "400 invalid shape"},
+		"no purpose":                 {body(`{"proctor_id": "ID"}`), "400 invalid shape"},
+		"an id with something on it": {body(`{"proctor_id": "ID x", "purpose": "run"}`), "400 invalid shape"},
+		"no body":                    {body(``), "400 invalid body"},
+		"a huge body":                {body(`{"proctor_id": "` + strings.Repeat("x", 5<<10)), "400 invalid body"},
+		"by GET": {func(t *testing.T, d *desk) *http.Request {
+			r := d.request(d.good(t))
+			r.Method = http.MethodGet
+			return r
+		}, "405 invalid method"},
+		"the issuer is down": {func(t *testing.T, d *desk) *http.Request {
+			d.issuer.Set(nil, nil, true)
+			return d.request(d.good(t))
+		}, "503 retry issuer"},
+		"the issuer's keys are elsewhere": {func(t *testing.T, d *desk) *http.Request {
+			d.issuer.Set(nil, map[string]string{"jwks_uri": oidctest.New(t).URL + "/keys"}, false)
+			return d.request(d.good(t))
+		}, "503 retry issuer"},
+		"the description is another's": {func(t *testing.T, d *desk) *http.Request {
+			d.issuer.Set(nil, map[string]string{"issuer": "https://example.com"}, false)
+			return d.request(d.good(t))
+		}, "503 retry issuer"},
+		"a key for encryption": {func(t *testing.T, d *desk) *http.Request {
+			k := oidctest.RSAKey("rsa", &d.issuer.RSA.PublicKey)
+			k["use"] = "enc"
+			d.issuer.Set([]map[string]string{k}, nil, false)
+			return d.request(d.good(t))
+		}, identity},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			a := send(d.h, c.ask(t, d))
+			if a.String() != c.want {
+				t.Errorf("%s, want %s; log %s", a, c.want, d.log.String())
+			}
+			if good := a.Code == http.StatusOK; good != (len(d.minted) == 1) || good != strings.Contains(a.Raw, "short-lived") {
+				t.Errorf("%d tokens made, answer %s", len(d.minted), a.Raw)
+			}
+		})
+	}
+}
+
+// in is a good request of a run whose claim is otherwise.
+func (d *desk) in(t *testing.T, state webhook.State, install int64) *http.Request {
+	t.Helper()
+	d.id = trigger.NewID("another label event")
+	d.claim(t, d.id, state, install)
+	d.w.runs = []map[string]string{{trigger.InputID: d.id}}
+	return d.request(d.good(t))
+}
+
+func body(text string) func(*testing.T, *desk) *http.Request {
+	return func(t *testing.T, d *desk) *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(strings.ReplaceAll(text, "ID", d.id)))
+		r.Header = d.request(d.good(t)).Header
+		return r
+	}
+}
+
+// INV-47: many at once are one use; one that could not be served is none.
+func TestAUseIsTakenOnceAndGivenBackWhenNothingWasGiven(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	token := d.good(t)
+	d.fails = errors.New("the forge is away")
+	if a := d.ask(token); a.String() != "503 retry forge" {
+		t.Fatal(a)
+	}
+	d.fails = nil
+	var wg sync.WaitGroup
+	codes := make([]int, 32)
+	for i := range codes {
+		wg.Go(func() { codes[i] = d.ask(token).Code })
+	}
+	wg.Wait()
+	given := 0
+	for _, c := range codes {
+		if c == http.StatusOK {
+			given++
+		} else if c != http.StatusForbidden {
+			t.Errorf("HTTP %d", c)
+		}
+	}
+	if given != 1 || len(d.minted) != 1 {
+		t.Errorf("%d answers with a token, %d tokens made, want one", given, len(d.minted))
+	}
+}
+
+// Without the setting there is no such path, and the exchange works behind Lambda's front door too.
+func TestTheExchangeIsThereOnlyWhereItIsSet(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	if a := send(newRig(t, nil).h, d.request(d.good(t))); a.String() != "404 invalid path" {
+		t.Error(a)
+	}
+	event, err := json.Marshal(map[string]any{
+		"version": "2.0", "rawPath": "/token", "body": `{"proctor_id": "` + d.id + `", "purpose": "run"}`,
+		"headers":        map[string]string{"authorization": "Bearer " + d.good(t), "content-type": "application/json"},
+		"requestContext": map[string]any{"http": map[string]string{"method": "POST"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := d.h.Lambda(context.Background(), event); err != nil || out.StatusCode != http.StatusOK || out.Headers["cache-control"] != "no-store" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
