@@ -126,7 +126,7 @@ func doctorJob(ctx context.Context, env Env, host ci.Host) int {
 		return exitUsage
 	}
 	host.Mask(req.secrets...)
-	rep := examine(ctx, env, req, at, issueToAsk(host))
+	rep := examine(ctx, env, req, at, askedIssue(host))
 	for line := range strings.Lines(rep.Text()) {
 		host.Line(strings.TrimRight(line, "\n"))
 	}
@@ -141,8 +141,8 @@ func doctorJob(ctx context.Context, env Env, host ci.Host) int {
 	return exitUsage
 }
 
-// issueToAsk is the number that the job was given, 0 for none.
-func issueToAsk(host ci.Host) int {
+// askedIssue is the number that the job was given, 0 for none.
+func askedIssue(host ci.Host) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(host.Input("issue")), "#"))
 	if err != nil || n < 0 {
 		return 0

@@ -80,8 +80,35 @@ func TestEveryKey(t *testing.T) {
 			slip := base(k.path) + "x"
 			yaml, line, column = nested(join(above(k.path), slip), k.example)
 			expect(t, "misspelt", yaml, join(above(k.path), slip), line, column, "unknown key", fmt.Sprintf("did you mean %q?", base(k.path)))
+			for what, slip := range slips(base(k.path)) {
+				yaml, line, column = nested(join(above(k.path), slip), k.example)
+				expect(t, what, yaml, join(above(k.path), slip), line, column, "unknown key", fmt.Sprintf("%q", base(k.path)))
+			}
 		})
 	}
+}
+
+// slips are the ways in which people write a name wrongly. A short name that has lost a letter may be another's.
+func slips(name string) map[string]string {
+	out := map[string]string{"in capitals": strings.ToUpper(name)}
+	if strings.Contains(name, "_") {
+		out["with hyphens"] = strings.ReplaceAll(name, "_", "-")
+		first, rest, _ := strings.Cut(name, "_")
+		for _, w := range strings.Split(rest, "_") {
+			first += strings.ToUpper(w[:1]) + w[1:]
+		}
+		out["in camel case"] = first
+	}
+	if n := len(name); n >= 6 {
+		out["a letter short"] = name[:2] + name[3:]
+		out["two letters swapped"] = name[:n-3] + name[n-2:n-1] + name[n-3:n-2] + name[n-1:]
+	}
+	for what, slip := range out {
+		if slip == name {
+			delete(out, what)
+		}
+	}
+	return out
 }
 
 func expect(t *testing.T, use, yaml, path string, line, column int, msg, next string) {

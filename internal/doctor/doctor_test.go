@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestEachFaultOfAWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 		"only reads":              {"contents: write", "contents: read", "workflow.permissions", "contents: write"},
 		"another label":           {"github.event.label.name == 'proctor'", "github.event.label.name == 'robot'", "workflow.label", "write 'proctor'"},
 		"runs cancel each other":  {"cancel-in-progress: false", "cancel-in-progress: true", "workflow.concurrency", "cancel-in-progress: false"},
-		"runs are not kept apart": {concurrency, "", "workflow.concurrency", "github.event.issue.number"},
+		"runs are not kept apart": {right[strings.Index(right, "concurrency:\n"):strings.Index(right, "jobs:\n")], "", "workflow.concurrency", "github.event.issue.number"},
 		"not the label's event":   {"types: [labeled]", "types: [opened]", "workflow.trigger", "labeled"},
 		"strangers' changes":      {"on:\n", "on:\n  pull_request_target:\n", "workflow.trigger", "pull_request_target"},
 		"issue text in a shell":   {step, "      - run: echo ${{ github.event.issue.title }}\n" + step, "workflow.injection", "by env:"},
@@ -64,6 +65,13 @@ func TestEachFaultOfAWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 	writeAll := strings.Replace(right, "permissions: {}", "permissions: write-all", 1)
 	if got := Workflow("w.yml", []byte(writeAll), config.Default()); len(failures(got)) != 0 {
 		t.Errorf("the job's own permissions count more: %+v", got)
+	}
+	caller, err := os.ReadFile("../../templates/github/caller.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Workflow("w.yml", caller, config.Default()); len(got) != 1 || got[0].Status != Unproved || !strings.Contains(got[0].Text, "reusable.yml") {
+		t.Errorf("a caller: %+v", got)
 	}
 	longer := config.Default()
 	longer.Stops.MaxDuration = 2 * time.Hour

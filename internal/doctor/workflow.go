@@ -23,6 +23,7 @@ type workflow struct {
 }
 
 type job struct {
+	Uses           string
 	If             string
 	Permissions    any
 	Concurrency    any
@@ -64,10 +65,23 @@ func Workflow(path string, data []byte, c config.Config) []Finding {
 			found = append(found, w.job(path, name, j, j.Steps[i], c)...)
 		}
 	}
+	if i := w.called(); !ran && i != "" {
+		return append(found, Finding{Check: "workflow.step", Status: Unproved, Text: path + " calls " + i + ", which is not read here", Fix: "run doctor as a step of that workflow"})
+	}
 	if !ran {
 		found = append(found, failed("workflow.step", "add the step `- uses: proctor-ci/proctor@v0`", "no job of %s runs the action", path))
 	}
 	return whole("workflow", path+" has its triggers, permissions and time", found)
+}
+
+// called is the reusable workflow that a job stands for, "" for none.
+func (w workflow) called() string {
+	for _, j := range w.Jobs {
+		if j.Uses != "" {
+			return j.Uses
+		}
+	}
+	return ""
 }
 
 func (w workflow) triggers(path string, c config.Config) []Finding {
@@ -173,13 +187,17 @@ func secrets(name string, s step, c config.Config) []Finding {
 		return slices.ContainsFunc(inputs, func(i string) bool { v, ok := s.With[i]; return ok && fmt.Sprint(v) != "" })
 	}
 	var found []Finding
-	for _, i := range []string{"github-token", "anthropic-api-key", "claude-code-oauth-token", "openai-api-key"} {
+	for _, i := range []string{"github-token", "anthropic-api-key", "claude-code-oauth-token", "openai-api-key", "gemini-api-key"} {
 		if v, ok := s.With[i].(string); ok && v != "" && !strings.Contains(v, "${{") {
 			found = append(found, failed("workflow.secret", "make it a secret, change the key, and write ${{ secrets.NAME }}", "the step's %s stands in the file in clear", i))
 		}
 	}
 	switch c.Agent.Name {
-	case "openai":
+	case "gemini":
+		if !has("gemini-api-key") {
+			found = append(found, failed("workflow.secret", "add `gemini-api-key: ${{ secrets.GEMINI_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
+		}
+	case "openai", "codex":
 		if !has("openai-api-key") {
 			found = append(found, failed("workflow.secret", "add `openai-api-key: ${{ secrets.OPENAI_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
 		}
