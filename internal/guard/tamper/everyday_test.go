@@ -93,6 +93,7 @@ func TestEverydayEditsAreNotHeldAgainstTheChange(t *testing.T) {
 		{"python: a string that holds code", []pair{{"tests/test_t.py", pyTest, pyTest + "\nx = f\"{os._exit(0)}\"\n"}}, true},
 		{"javascript: behind an expression with a quote", []pair{{"a.test.ts", jsTest, jsTest + "\nconst r = /'/, x = process.exit(0), y = ''\n"}}, true},
 		{"go: a helper for one platform", []pair{{"lab_test.go", "package p\n\nfunc lab() int { return 1 }\n", "//go:build linux\n\npackage p\n\nfunc lab() int { return 1 }\n"}}, false},
+		{"go: a new file beside tests for one platform", []pair{{"a_test.go", "", "//go:build linux\n\npackage p\n"}, {"p_test.go", "//go:build linux\n\n" + goTest, "//go:build linux\n\n" + goTest + "\n// More.\n"}}, false},
 		{"go: tests for one platform", []pair{{"p_test.go", goTest, "//go:build linux\n\n" + goTest}}, true},
 		// Where tests are collected.
 		{"python: functions inside of two tests", []pair{{"tests/test_t.py", pyTest, pyTest + "\n\ndef test_a():\n    @retry\n    def test_func():\n        assert 1 == f()\n    test_func()\n\n\ndef test_b():\n    @retry\n    def test_func():\n        assert 2 == f()\n    test_func()\n"}}, false},

@@ -140,8 +140,19 @@ func (c *Comparison) skipped() []Sign {
 	for k, n := range c.skipsBefore {
 		left[k] = n
 	}
+	// A file that was there keeps its own marks; only what is left may have moved to a new one.
+	marks := slices.Clone(c.newSkips)
+	slices.SortStableFunc(marks, func(a, b marker) int {
+		switch {
+		case a.fileIsNew == b.fileIsNew:
+			return 0
+		case b.fileIsNew:
+			return -1
+		}
+		return 1
+	})
 	var out []Sign
-	for _, m := range c.newSkips {
+	for _, m := range marks {
 		key := m.dialect + m.key()
 		if left[key] > 0 {
 			left[key]--
