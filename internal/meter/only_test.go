@@ -54,7 +54,7 @@ func TestTheNameOfAnUnpricedModelIsBounded(t *testing.T) {
 	}
 	for api, request := range requests {
 		up := server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
-		m := start(t, up, func(c *Config) { c.API, c.AllowUnpriced = api, true })
+		m := start(t, up, func(c *Config) { c.API, c.AllowUnpriced = api, []string{long, long + "m"} })
 		path, b := request(long + "m")
 		if status, got := post(t, m, path, b); status != http.StatusBadRequest || len(m.Calls()) != 0 || len(got) > 1000 {
 			t.Errorf("%s: status %d, %d calls, %.200s", api, status, len(m.Calls()), got)

@@ -1,6 +1,7 @@
 package tamper
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 
@@ -12,8 +13,8 @@ var leaves = pattern.Of(`\bos\._exit\(|\bsys\.exit\(\s*(?:0|None|)\s*\)|\bpytest
 	`\bstd::process::exit\(\s*0\s*\)|\bexit!|\bKernel\.exit|\bat_exit\b|\batexit\.register|\bprocess\.on\(\s*['"](?:exit|beforeExit)|\bDeno\.exit\(\s*0?\s*\)|\bEnvironment\.Exit\(\s*0\s*\)`)
 
 // replaces are ways to put something else in the place of assertions, or of what the runner was told.
-var replaces = sync.OnceValue(func() *pattern.Regexp {
-	return pattern.Of(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|` + replacedAsserts + `|\bchai\.(?:assert|expect)[ \t]*=[^=]|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
+var replaces = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bflag\.(?:CommandLine\.)?Set\([ \t]*"test\.|` + replacedAsserts + `|\bchai\.(?:assert|expect)[ \t]*=[^=]|\b(?:global|globalThis)\.(?:expect|assert|it|test|describe)[ \t]*=[^=]`)
 })
 
 var (
@@ -28,7 +29,7 @@ var runsText = pattern.Of(`\b(?:exec\w*|eval\w*|compile|Function|system|popen|sp
 
 // stands tells whether words are code in a line. In a string of Go they are what a test is about, unless the line runs
 // it. Strings of other languages hold code (f"{…}"), or are not told from an expression for matching (/'/).
-func stands(words *pattern.Regexp, f File, code, bare string) bool {
+func stands(words interface{ FindAllStringIndex(string, int) [][]int }, f File, code, bare string) bool {
 	sure := strings.HasSuffix(f.Path, ".go") && !runsText.MatchString(code)
 	for _, m := range words.FindAllStringIndex(code, -1) {
 		if !sure || bare[m[0]] == code[m[0]] {
