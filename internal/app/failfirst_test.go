@@ -42,7 +42,7 @@ func TestAddedTestsHaveToFailOnTheBaseCodeWhereThatIsRequired(t *testing.T) {
 	}{
 		{"required, and they do", "require", []tick{tests(failsFirst)}, "done", 0, "proctor:review", []string{"assertion"}, ""},
 		{"required, and they pass", "require", []tick{tests(passesFirst)}, "tick_cap", 2, "proctor:needs-human", []string{"passed", "passed"}, "block"},
-		{"required, and they do not get to their assertion", "require", []tick{tests(cannotLoad)}, "tick_cap", 2, "proctor:needs-human", []string{"error", "error"}, "block"},
+		{"required, and they do not get to their assertion", "require", []tick{{write("shop.py", rightTotal+"\n\ndiscount = 0.1\n"), write("tests/test_total.py", cannotLoad)}}, "tick_cap", 2, "proctor:needs-human", []string{"error", "error"}, "block"},
 		{"required, and the second attempt does", "require", []tick{tests(passesFirst), tests(failsFirst)}, "done", 0, "proctor:review", []string{"passed", "assertion"}, "block"},
 		{"required, and none was added", "require", []tick{{fix}}, "done", 0, "proctor:review", []string{"none"}, ""},
 		{"warn, and they pass", "warn", []tick{tests(passesFirst)}, "done", 0, "proctor:review", []string{"passed"}, "flag"},
