@@ -49,6 +49,7 @@ func (s *session) finish(ctx context.Context, err error) {
 	if err := s.events.Close(); err != nil {
 		s.say("the event log is not whole: " + err.Error())
 	}
+	s.useUp(last)
 	s.release(last)
 	// Behind everything that others wait for: a collector that does not answer takes all the time there is.
 	if err := s.trace.Close(last, s.env.Now()); err != nil {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,8 +77,19 @@ func (s *session) recallApproval(ctx context.Context) error {
 	if note.ID == "" || json.Unmarshal(note.Content, &w) != nil || w.Asked != s.trigger.Asked.ID {
 		return refused("it is not known any more what was approved when the label was added", "take the label off and add it again")
 	}
-	s.trigger.Snapshot = w.Snapshot
+	s.trigger.Snapshot, s.approval = w.Snapshot, note
 	return nil
+}
+
+// useUp takes back an approval that waited once its run has ended: a label of ours that somebody adds later starts nothing with
+// it. A run that was lost before its end may be started again.
+func (s *session) useUp(ctx context.Context) {
+	if s.approval.ID == "" || s.lease == nil || s.req.dryRun {
+		return
+	}
+	if _, err := s.store.WriteNote(ctx, s.remote, waitingRef(s.trigger.Issue.Number), waitingFile, s.approval, []byte("{}\n")); err != nil && !errors.Is(err, git.ErrNoteChanged) {
+		s.say("the approval that waited could not be taken back, so that it may start another run: " + err.Error())
+	}
 }
 
 // decide applies the rules; a request that only lacks room is kept for later.

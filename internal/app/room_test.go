@@ -93,3 +93,34 @@ func TestADaysBudgetBindsTheNextIssue(t *testing.T) {
 		t.Errorf("%d model calls after the actor's day was spent", got-calls)
 	}
 }
+
+// INV-40: a request that waited is started by an id once. The controls are its first start, and a run that was lost before its end.
+func TestAnApprovalThatWaitedIsUsedUpByItsRun(t *testing.T) {
+	t.Parallel()
+	s := daySession(t)
+	s.trigger.Issue.Number, s.labelEvent, s.rec.Trigger.Snapshot = 7, 5, "what was approved"
+	if err := s.remember(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	start := func() error {
+		s.trigger.Kind, s.trigger.Asked.ID, s.trigger.Snapshot = trigger.KindDispatch, 5, ""
+		return s.recallApproval(t.Context())
+	}
+	if err := start(); err != nil || s.trigger.Snapshot != "what was approved" {
+		t.Fatalf("control: the request that waited: %q, %v", s.trigger.Snapshot, err)
+	}
+	s.useUp(t.Context()) // without a lease no run was begun
+	if err := start(); err != nil {
+		t.Fatalf("control: again, as its run was lost: %v", err)
+	}
+	lease, err := s.store.Acquire(t.Context(), s.remote, s.leaseRef(), "r1", leaseTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lease = lease
+	s.useUp(t.Context())
+	var end *ended
+	if err := start(); !errors.As(err, &end) || !strings.Contains(end.next, "add it again") {
+		t.Errorf("after its run: %v", err)
+	}
+}

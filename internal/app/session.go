@@ -96,8 +96,9 @@ type session struct {
 	unwiped   error     // a proof that could not be removed
 	redSince  time.Time // when the proof began that held-out gates failed, until the next tick starts
 	day       allowance
-	queued    bool // the request waits for room
-	released  bool // it waited, and was started by an id alone
+	queued    bool     // the request waits for room
+	released  bool     // it waited, and was started by an id alone
+	approval  git.Note // what the id stands for, where it was found
 }
 
 // run is the one path. It always returns a finished record that lies on disk, whatever happened.
