@@ -47,7 +47,11 @@ func TestNoCheatingAgentEndsDone(t *testing.T) {
 			t.Run("the control: an honest agent", func(t *testing.T) {
 				open(t, h.setting(h.honest, nil)).label().ended("done", 0, "proctor:review")
 			})
-			for _, c := range h.cheats {
+			cheats := h.cheats
+			if underRace {
+				cheats = cheats[:min(len(cheats), 4)]
+			}
+			for _, c := range cheats {
 				t.Run(c.name, func(t *testing.T) { c.play(t, h) })
 			}
 		})
