@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,7 +91,7 @@ func TestDoctorNamesWhatIsWrongAndWhatMendsIt(t *testing.T) {
 	gates := func(change ...string) map[string]string {
 		return map[string]string{"gates": strings.NewReplacer(change...).Replace(bothGates)}
 	}
-	for name, c := range map[string]struct {
+	table := map[string]struct {
 		broken func(practice)
 		check  string
 		fix    string // a part of what is printed
@@ -216,7 +217,9 @@ func TestDoctorNamesWhatIsWrongAndWhatMendsIt(t *testing.T) {
 		"an archived repository": {
 			func(p practice) { p.hub.Set(forgetest.Archived(true)) }, "forge.repository", "archive", func(p practice) { p.hub.Set(forgetest.Archived(false)) },
 		},
-	} {
+	}
+	for _, name := range rows(slices.Sorted(maps.Keys(table))) {
+		c := table[name]
 		t.Run(name, func(t *testing.T) {
 			p := openPractice(t, setting{})
 			c.broken(p)

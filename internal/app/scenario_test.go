@@ -174,11 +174,7 @@ func (s *site) must2(_ string, err error) {
 // TestEveryForgeTellsTheSameStory is INV-53: one scenario, GitHub, GitHub Enterprise below a path prefix, and GitLab; the same record.
 func TestEveryForgeTellsTheSameStory(t *testing.T) {
 	t.Parallel()
-	told := scenarios()
-	if underRace {
-		told = told[:4]
-	}
-	for _, c := range told {
+	for _, c := range rows(scenarios()) {
 		t.Run(c.name, func(t *testing.T) {
 			stories := map[string]evidence.Record{}
 			for name, open := range map[string]func(*testing.T) *site{"github": onHub(false), "enterprise": onHub(true), "gitlab": onLab} {
