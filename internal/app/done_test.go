@@ -98,9 +98,7 @@ func TestALabelBecomesAProvedDraft(t *testing.T) {
 		}
 	})
 	t.Run("the checkpoint is kept and says that the run was published", func(t *testing.T) {
-		if want := []string{"refs/heads/main", "refs/heads/" + w.branch(), "refs/proctor/1/lease", "refs/proctor/1/state"}; !slices.Equal(w.refs(), want) {
-			t.Errorf("refs %q, want %q", w.refs(), want)
-		}
+		w.leaves()
 		if len(j.rec.Notes) != 0 {
 			t.Errorf("notes of a run without trouble: %q", j.rec.Notes)
 		}

@@ -242,6 +242,15 @@ func (w *world) refs() []string {
 	return strings.Fields(w.git("for-each-ref", "--format=%(refname)"))
 }
 
+// leaves asserts the refs that a published run leaves: its branch, and what a later attempt and the day's other runs need.
+func (w *world) leaves() {
+	w.t.Helper()
+	want := []string{"refs/heads/main", "refs/heads/" + w.branch(), "refs/proctor/1/lease", "refs/proctor/1/state", dayRef}
+	if refs := w.refs(); !slices.Equal(refs, want) {
+		w.t.Errorf("refs %q, want %q", refs, want)
+	}
+}
+
 // branch is the run's branch.
 func (w *world) branch() string { return fmt.Sprintf("proctor/issue-%d", w.issue) }
 
