@@ -27,7 +27,7 @@ func (sc *scanner) unreadable(path string, err error) {
 	case errors.As(err, &large):
 		sc.problem(path, TooLarge, fmt.Sprintf("%d bytes, more than the %d that may be pushed", large.Size, large.Max))
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP),
-		errors.Is(err, unix.ENXIO), errors.Is(err, errSizeChanged):
+		errors.Is(err, unix.ENXIO), errors.Is(err, unix.EINVAL), errors.Is(err, errSizeChanged): // EINVAL: no symlink any more
 		sc.problem(path, Unreadable, err.Error())
 	default:
 		sc.fail(fmt.Errorf("%q: %w", path, err))

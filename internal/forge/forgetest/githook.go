@@ -42,6 +42,7 @@ while read -r old new ref; do
 			continue
 		fi
 	fi
+	[ "$FORGE_SMALL" = yes ] && continue
 	big=$(git rev-list --objects "$new" --not --all | git cat-file --batch-check='%(objecttype) %(objectsize) %(rest)' |
 		awk -v max="$FORGE_MAX_BLOB" '$1 == "blob" && $2 > max { $1 = ""; size = $2; $2 = ""; sub(/^ +/, ""); print; exit }')
 	if [ -n "$big" ]; then

@@ -27,6 +27,7 @@ type pushPolicy struct {
 const (
 	defaultMaxBlob = 100 << 20 // GitHub's 100 MB
 	maxPack        = 512 << 20
+	leastShare     = 8 * 1032 // of a blob's size in its pack: deflate's most, and a margin for deltas
 )
 
 // gitBackend finds the program that speaks git's protocol.
@@ -71,7 +72,7 @@ func (f gitFront) serve(w http.ResponseWriter, r *http.Request, user string, p p
 		"FORGE_VERDICT="+verdict.Name(), "FORGE_PROTECTED="+strings.Join(p.protected, " "),
 		"FORGE_WORKFLOWS="+yes(p.workflows), "FORGE_WHO="+p.who, "FORGE_SCOPE="+p.scope,
 		"FORGE_PROTECTED_SAY="+p.say, "FORGE_PROTECTED_REASON="+p.because,
-		"FORGE_MAX_BLOB="+strconv.FormatInt(p.maxBlob, 10),
+		"FORGE_MAX_BLOB="+strconv.FormatInt(p.maxBlob, 10), "FORGE_SMALL="+yes(int64(len(body)) < p.maxBlob/leastShare),
 	)}
 	if !isReceivePack(r) {
 		h.ServeHTTP(w, r)
