@@ -6,9 +6,11 @@ import "os"
 // confinement. `make test` and the race detector, which see every kind of run all the same, play the first rows.
 var allRows = os.Getenv("PROCTOR_TEST_ROWS") == "all"
 
+var firstRows = 4
+
 func rows[T any](table []T) []T {
 	if allRows {
 		return table
 	}
-	return table[:min(len(table), 4)]
+	return table[:min(len(table), firstRows)]
 }
