@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -253,4 +255,57 @@ func FuzzPiecesAndWholeAgree(f *testing.F) {
 			t.Errorf("%q leaked: %q", s, whole)
 		}
 	})
+}
+
+// INV-34: no field of a record is of a kind in which Record would leave a secret.
+func TestEveryFieldOfARecordIsReached(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-hunter2"
+	reached := map[string]bool{}
+	var fill func(v reflect.Value, at string)
+	fill = func(v reflect.Value, at string) {
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("a " + secret)
+			reached[at] = true
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem(), at)
+		case reflect.Slice:
+			if v.Type().Elem().Kind() == reflect.Uint8 {
+				t.Errorf("%s is bytes: Redactor.value does not look into them", at)
+			}
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(1), at+"[]")
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() {
+					fill(v.Field(i), at+"."+f.Name)
+				} else if f.Type.PkgPath() != "" && v.Type().PkgPath() != "time" {
+					t.Errorf("%s.%s is not exported: nothing could reach it", at, f.Name)
+				}
+			}
+		case reflect.Map, reflect.Interface, reflect.Array, reflect.Func, reflect.Chan:
+			t.Errorf("%s is a %s: Redactor.value does not look into it", at, v.Kind())
+		}
+	}
+	var rec Record
+	fill(reflect.ValueOf(&rec).Elem(), "record")
+	if len(reached) < 80 {
+		t.Fatalf("only %d fields of text", len(reached))
+	}
+	before, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := json.Marshal(NewRedactor(secret).Record(rec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(before, []byte(secret)); n < 80 {
+		t.Errorf("control: %d secrets in the record that was filled", n)
+	}
+	if bytes.Contains(after, []byte(secret)) {
+		t.Errorf("left in the record:\n%s", after)
+	}
 }
