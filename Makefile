@@ -58,8 +58,8 @@ e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, AP
 .PHONY: e2e
 e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder, the Terraform module
 	bin/actionlint .github/workflows/*.yml templates/github/*.yml
-	bin/proctor demo --agent claude-code
-	bin/proctor demo --agent codex
+	bin/proctor demo --agent claude-code --sandbox strict
+	bin/proctor demo --agent codex --sandbox strict
 	bin/proctor demo --agent gemini
 	$(GO) test -tags e2e -count=1 -timeout 30m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 30m -v -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook

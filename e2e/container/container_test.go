@@ -35,7 +35,8 @@ func TestConfinementHoldsInsideAContainer(t *testing.T) {
 	for _, c := range []struct {
 		name, profile string
 		namespaces    bool
-	}{{"default profile", "", true}, {"no namespaces", withoutNamespaces(t), false}} {
+		mode          string // of the whole runs: strict wherever this machine can
+	}{{"default profile", "", true, "strict"}, {"no namespaces", withoutNamespaces(t), false, "auto"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Run("what is enforced", func(t *testing.T) {
 				out, err := e.run(t, c.profile, []string{absolute(t, "bin") + ":/opt/bin"}, "/opt/bin/proctor", "sandbox", "check")
@@ -61,13 +62,17 @@ func TestConfinementHoldsInsideAContainer(t *testing.T) {
 					t.Errorf("only %d rows of the table ran, or some were skipped:\n%s", n, failures(out))
 				}
 			})
-			t.Run("a whole run with Claude Code", func(t *testing.T) {
-				cli := absolute(t, "e2e/agents/node_modules/@anthropic-ai/claude-code-linux-x64")
-				out, err := e.run(t, c.profile, []string{absolute(t, "bin") + ":/opt/bin", cli + ":/opt/claude"}, "/opt/bin/proctor", "demo", "--agent", "claude-code", "--agent-path", "/opt/claude")
-				if err != nil || !strings.Contains(out, "done: proved in a pristine checkout") {
-					t.Errorf("%v\n%s", err, out)
-				}
-			})
+			for _, cli := range []struct{ agent, installed, dir string }{
+				{"claude-code", "@anthropic-ai/claude-code-linux-x64", "/opt/cli"}, {"codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl", "/opt/cli/bin"},
+			} {
+				t.Run("a whole run with "+cli.agent, func(t *testing.T) {
+					mounts := []string{absolute(t, "bin") + ":/opt/bin", absolute(t, "e2e/agents/node_modules/"+cli.installed) + ":/opt/cli"}
+					out, err := e.run(t, c.profile, mounts, "/opt/bin/proctor", "demo", "--agent", cli.agent, "--agent-path", cli.dir, "--sandbox", c.mode)
+					if err != nil || !strings.Contains(out, "done: proved in a pristine checkout") {
+						t.Errorf("%v\n%s", err, out)
+					}
+				})
+			}
 		})
 	}
 }

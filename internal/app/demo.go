@@ -23,13 +23,14 @@ import (
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/forge/github"
 	"github.com/proctor-ci/proctor/internal/policy"
+	"github.com/proctor-ci/proctor/internal/sandbox"
 	"github.com/proctor-ci/proctor/internal/trigger"
 	"github.com/proctor-ci/proctor/internal/webhook"
 )
 
 type demoOptions struct {
-	agent, action, out, path string
-	json                     bool
+	agent, action, out, path, sandbox string
+	json                              bool
 }
 
 func demoCommand(env Env, code *int) *cobra.Command {
@@ -52,6 +53,7 @@ The agent is scripted: its first attempt passes every visible test and fails the
 	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
+	f.StringVar(&o.sandbox, "sandbox", "", "auto, strict or off: the repository's sandbox.mode (default: what runs have by default)")
 	f.BoolVar(&o.json, "json", false, "print the result as one JSON object and nothing else")
 	return c
 }
@@ -104,6 +106,9 @@ func (s *stage) check() error {
 	if !slices.Contains(demo.Agents(), s.opts.agent) {
 		return fmt.Errorf("--agent %q: the demo can play %s", s.opts.agent, strings.Join(demo.Agents(), ", "))
 	}
+	if modes := []string{"", string(sandbox.Auto), string(sandbox.Strict), string(sandbox.Off)}; !slices.Contains(modes, s.opts.sandbox) {
+		return fmt.Errorf("--sandbox %q: it is one of %s", s.opts.sandbox, strings.Join(modes[1:], ", "))
+	}
 	if s.opts.action == "" {
 		s.opts.action = filepath.Join(filepath.Dir(s.env.Exe), "action")
 	}
@@ -155,7 +160,7 @@ func (s *stage) open(ctx context.Context) error {
 		return fmt.Errorf("open the demo's directory: %w", err)
 	}
 	files := filepath.Join(s.out, "files")
-	if err := demo.Write(files, s.opts.agent); err != nil {
+	if err := demo.Write(files, s.opts.agent, s.opts.sandbox); err != nil {
 		return err
 	}
 	defer os.RemoveAll(files)

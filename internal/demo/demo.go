@@ -52,8 +52,9 @@ var agentLine = map[string]string{
 	OpenAI:     "agent: {name: openai, model: gpt-5.3-codex, timeout: 2m}",
 }
 
-// Write lays the repository out in dir, with the workflow that `proctor init` writes.
-func Write(dir, agentName string) error {
+// Write lays the repository out in dir, with the workflow that `proctor init` writes. sandboxMode is the value of the key
+// sandbox.mode; empty leaves the key out.
+func Write(dir, agentName, sandboxMode string) error {
 	files := map[string][]byte{".github/workflows/proctor.yml": templates.GitHubWorkflow}
 	err := fs.WalkDir(shop, "shop", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -75,6 +76,9 @@ func Write(dir, agentName string) error {
 		delete(files, ".github/demo-agent.yml")
 	} else if agentName != Script {
 		return fmt.Errorf("the demo cannot play agent %q: it can play %s", agentName, strings.Join(Agents(), ", "))
+	}
+	if sandboxMode != "" {
+		files[".github/proctor.yml"] = fmt.Appendf(files[".github/proctor.yml"], "sandbox: {mode: %s}\n", sandboxMode)
 	}
 	for path, b := range files {
 		mode := fs.FileMode(0o644)
