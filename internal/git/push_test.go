@@ -343,6 +343,30 @@ func TestACancelledPushEndsAtOnceWithItsChildren(t *testing.T) {
 	}
 }
 
+// A forge that takes the connection and says nothing would hold a run until its clock ends it.
+func TestAForgeThatFallsSilentIsUnreachable(t *testing.T) {
+	t.Parallel()
+	f, sp, snap := candidate(t)
+	f.mu.Lock()
+	f.before = func(_ http.ResponseWriter, r *http.Request) bool {
+		<-r.Context().Done()
+		return true
+	}
+	f.mu.Unlock()
+	r := f.remote()
+	r.Silence = time.Second
+	for name, ask := range map[string]func() error{
+		"push":  func() error { return sp.store.Push(t.Context(), r, []RefUpdate{{branch, snap.Commit, ""}}) },
+		"fetch": func() error { return sp.store.Fetch(t.Context(), r, "refs/heads/main") },
+		"list":  func() error { _, err := sp.store.LsRemote(t.Context(), r); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantKind(t, ask(), Unreachable)
+		})
+	}
+}
+
 func TestLsRemoteAndFetchSeeTheForge(t *testing.T) {
 	t.Parallel()
 	f, sp, snap := candidate(t)

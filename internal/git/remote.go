@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -8,7 +9,9 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Remote is where git pushes and fetches. Token goes to URL's scheme, host and port only, in a header
@@ -22,7 +25,13 @@ type Remote struct {
 	// Branch is the one branch name (without refs/heads/) that Push may write, DefaultBranch the one it
 	// must differ from. With either empty Push writes refs/proctor/** only.
 	Branch, DefaultBranch string
+
+	// Silence is how long a forge may send and take nothing before a transfer ends as Unreachable, in whole
+	// seconds; 0: two minutes.
+	Silence time.Duration
 }
+
+const longestSilence = 2 * time.Minute
 
 // endpoint is a checked Remote.
 type endpoint struct {
@@ -42,7 +51,11 @@ func (r Remote) endpoint() (endpoint, error) {
 	if strings.ContainsAny(r.URL, "\n\r\x00") || u.RawQuery != "" || u.Fragment != "" {
 		return endpoint{}, errors.New("the remote's URL holds a query, a fragment or a line break: give https://host/owner/name.git")
 	}
-	e := endpoint{url: r.URL, scheme: u.Scheme, config: [][2]string{{"http.followRedirects", "false"}, {"protocol.version", "2"}}}
+	silence := cmp.Or(r.Silence, longestSilence)
+	e := endpoint{url: r.URL, scheme: u.Scheme, config: [][2]string{
+		{"http.followRedirects", "false"}, {"protocol.version", "2"},
+		{"http.lowSpeedLimit", "1"}, {"http.lowSpeedTime", strconv.Itoa(int(silence.Seconds()))},
+	}}
 	switch u.Scheme {
 	case "file":
 		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
