@@ -34,6 +34,19 @@ type dayRun struct {
 	Actor int64     `json:"actor"`
 	USD   money.USD `json:"usd"`
 	Open  bool      `json:"open,omitempty"` // still a reservation
+	Key   string    `json:"key,omitempty"`  // what the run worked on, as its refs name it
+	From  money.USD `json:"from,omitempty"` // spent on that before the run
+}
+
+// settleLost writes down what lost runs of key spent in the place of what they had reserved. Only the holder of key's lease
+// may call it: nobody else works on it, and its checkpoint, of which total is the sum, counts what was held too.
+func (d day) settleLost(key string, total money.USD) {
+	for id, r := range d.Runs {
+		if r.Open && r.Key == key && total >= r.From {
+			r.USD, r.Open = min(r.USD, total-r.From), false
+			d.Runs[id] = r
+		}
+	}
 }
 
 // allowance is what the day leaves this run. The zero value leaves everything.
@@ -54,11 +67,14 @@ func (s *session) reserve(ctx context.Context, st loop.State) error {
 		return nil
 	}
 	limit, _ := s.ceiling(st)
-	return s.persist(ctx, func(ctx context.Context) error { return s.reserveOf(ctx, limit-st.Spent) })
+	return s.persist(ctx, func(ctx context.Context) error {
+		return s.reserveOf(ctx, limit-st.Spent, st.IssueBefore.Add(st.Spent))
+	})
 }
 
-// reserveOf books as much of what is wanted as the day has. What it booked before, and never heard of, is replaced.
-func (s *session) reserveOf(ctx context.Context, wanted money.USD) error {
+// reserveOf books as much of what is wanted as the day has, where spent went into the issue before. What it booked before,
+// and never heard of, is replaced.
+func (s *session) reserveOf(ctx context.Context, wanted, spent money.USD) error {
 	s.day = allowance{date: s.today()}
 	for range daySwaps {
 		d, note, err := s.readDay(ctx)
@@ -67,8 +83,9 @@ func (s *session) reserveOf(ctx context.Context, wanted money.USD) error {
 		}
 		s.day.date = d.Date
 		delete(d.Runs, s.id)
+		d.settleLost(s.key(), spent)
 		granted, cut := policy.Grant(wanted, d.sums(s.trigger.Actor.ID), policy.Allowances{PerDay: s.cfg.Budget.PerDay, PerActorDay: s.cfg.Budget.PerActorDay})
-		d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: granted, Open: true}
+		d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: granted, Open: true, Key: s.key(), From: spent}
 		if note, err = s.writeDay(ctx, note, d); err == nil {
 			s.day.bounds, s.day.granted, s.day.cut, s.day.note = true, granted, cut, note
 			return nil
@@ -81,7 +98,7 @@ func (s *session) reserveOf(ctx context.Context, wanted money.USD) error {
 }
 
 // settleDay writes down what the run has spent in the place of what it had reserved. A reservation that stays, because the
-// machine was lost, counts as spent until midnight UTC.
+// machine was lost, counts as spent until midnight UTC or until the work is taken up again.
 func (s *session) settleDay(ctx context.Context) {
 	if !s.day.bounds || s.today() > s.day.date {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,7 +39,7 @@ func daySession(t *testing.T) *session {
 	s.env.Now = func() time.Time { return time.Date(2026, 3, 4, 23, 59, 0, 0, time.UTC) }
 	s.env.Sleep = func(context.Context, time.Duration) error { return nil }
 	s.cfg.Stops.MaxCost, s.cfg.Budget.PerIssue, s.cfg.Budget.PerDay, s.cfg.Budget.PerActorDay = money.Dollar, money.Max, 3*money.Dollar/2, money.Max
-	s.trigger.Actor.ID = 7
+	s.trigger.Actor.ID, s.trigger.Issue.Number = 7, 1
 	s.req.forge = struct{ forge.Forge }{}
 	g, err := git.New(git.Options{Now: s.env.Now, Path: os.Getenv("PATH")})
 	if err == nil {
@@ -82,7 +83,7 @@ func TestAReservationOutlastsALostConnection(t *testing.T) {
 		t.Errorf("granted %s in %+v", s.day.granted, d)
 	}
 	// Control: another run is left what this one did not take.
-	s.id = "another-run"
+	s.id, s.trigger.Issue.Number = "another-run", 2
 	if err := s.reserve(t.Context(), loop.State{}); err != nil || s.day.granted != money.Dollar/2 {
 		t.Errorf("control: granted %s: %v", s.day.granted, err)
 	}
@@ -90,6 +91,37 @@ func TestAReservationOutlastsALostConnection(t *testing.T) {
 	s.env.Sleep = func(context.Context, time.Duration) error { return errors.New("no time is left") }
 	if err := s.reserve(t.Context(), loop.State{}); err == nil {
 		t.Error("control: a remote that stays away grants money")
+	}
+}
+
+// A machine that is lost keeps no money: the run that takes its work up again knows what it spent.
+func TestALostRunsReservationIsSettledByTheNextOfItsIssue(t *testing.T) {
+	t.Parallel()
+	s := daySession(t)
+	// Each of these machines is lost: the first after it had spent, the second before its first checkpoint.
+	for i, c := range []struct {
+		before, spent money.USD // of the issue, as the checkpoint has it
+		granted       money.USD
+	}{{0, 0, money.Dollar}, {money.Dollar / 4, money.Dollar / 4, money.Dollar}, {money.Dollar / 4, money.Dollar / 4, money.Dollar}} {
+		s.id, s.day = fmt.Sprint("attempt ", i), allowance{}
+		if err := s.reserve(t.Context(), loop.State{IssueBefore: c.before, Spent: c.spent}); err != nil {
+			t.Fatal(err)
+		}
+		if want := money.Dollar - c.spent; s.day.granted != want {
+			t.Errorf("attempt %d is granted %s, want %s: %+v", i, s.day.granted, want, s.ledger(t))
+		}
+	}
+	if got, want := s.ledger(t).Runs["attempt 0"], (dayRun{Actor: 7, USD: money.Dollar / 2, Key: "1"}); got != want {
+		t.Errorf("the lost run is settled as %+v, want %+v", got, want)
+	}
+	// Controls: another issue's run may be alive, and a checkpoint that knows of less is not of the same work.
+	s.id, s.trigger.Issue.Number, s.day = "another-run", 2, allowance{}
+	if err := s.reserve(t.Context(), loop.State{}); err != nil || s.day.granted != money.Dollar/4 {
+		t.Errorf("control: granted %s beside %+v: %v", s.day.granted, s.ledger(t), err)
+	}
+	d := day{Runs: map[string]dayRun{"x": {USD: money.Dollar, Open: true, Key: "1", From: money.Dollar}}}
+	if d.settleLost("1", money.Dollar/2); !d.Runs["x"].Open {
+		t.Errorf("control: settled by a smaller sum: %+v", d)
 	}
 }
 
@@ -103,7 +135,7 @@ func TestTheDaysLedgerNeverGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.env.Now = func() time.Time { return behind }
-	s.id = "a-run-behind"
+	s.id, s.trigger.Issue.Number = "a-run-behind", 2
 	if err := s.reserve(t.Context(), loop.State{}); err != nil {
 		t.Fatal(err)
 	}

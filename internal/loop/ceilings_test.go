@@ -18,8 +18,8 @@ func TestTheNextStepIsThatOfTheCeilingThatWasReached(t *testing.T) {
 	}{
 		{"stops.max_cost_usd", money.Dollar, []string{"of $1.0000 is spent (stops.max_cost_usd)"}, []string{"label again to resume", "stops.max_cost_usd"}, "/proctor budget"},
 		{"budget.per_issue_usd", money.Dollar, []string{"of $1.0000 is spent (budget.per_issue_usd)"}, []string{"/proctor budget", "budget.per_issue_usd"}, "midnight"},
-		{"budget.per_day_usd", 0, []string{"budget.per_day_usd left this run today"}, []string{"midnight UTC", "budget.per_day_usd"}, "/proctor budget"},
-		{"budget.per_actor_day_usd", 0, []string{"budget.per_actor_day_usd left this run today"}, []string{"midnight UTC", "budget.per_actor_day_usd"}, "/proctor budget"},
+		{"budget.per_day_usd", money.Dollar, []string{"of the $1.0000 that budget.per_day_usd left this run today is spent"}, []string{"midnight UTC", "budget.per_day_usd"}, "/proctor budget"},
+		{"budget.per_actor_day_usd", 0, []string{"budget.per_actor_day_usd left this run nothing for today"}, []string{"midnight UTC", "budget.per_actor_day_usd"}, "/proctor budget"},
 	} {
 		l := Limits{CostCeiling: c.ceiling, MaxCost: c.limit}
 		for name, reach := range map[string]func(*State){

@@ -26,6 +26,9 @@ func (l Limits) ofDay() bool {
 
 // spent tells in words how much of the ceiling is spent.
 func (l Limits) spent(s money.USD) string {
+	if l.ofDay() && l.MaxCost == 0 {
+		return l.CostCeiling + " left this run nothing for today"
+	}
 	if l.ofDay() {
 		return fmt.Sprintf("%s of the %s that %s left this run today is spent", s, l.MaxCost, l.CostCeiling)
 	}
