@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,6 +167,38 @@ func TestAPoliteProgramMayCleanUp(t *testing.T) {
 	r, out := l.run(t, c)
 	if diff := cmp.Diff(sandbox.Result{ExitCode: 7, TimedOut: true}, r, ignoreTimes()); diff != "" || out != "ready\nbye\n" {
 		t.Errorf("output %q, result (-want +got):\n%s", out, diff)
+	}
+}
+
+// A process that waits for its work is ended by no clock before it has it. The control waits under a clock.
+func TestTheTimeOfAWaitingProcessBeginsWhenItIsTold(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, sandbox.Config{})
+	c := l.command("sh", "-c", "echo ready; read line; echo got $line; sleep 3600")
+	c.Timeout = time.Nanosecond
+	in, _ := io.Pipe()
+	defer in.Close()
+	c.Stdin = in
+	if r, out := l.run(t, c); !r.TimedOut || strings.Contains(out, "got") {
+		t.Errorf("control: %+v after %q", r, out)
+	}
+
+	clock := make(chan time.Duration, 1)
+	in, work := io.Pipe()
+	defer in.Close()
+	var out safeBuffer
+	c.Stdin, c.Clock = in, clock
+	c.Stdout = writerFunc(func(p []byte) (int, error) {
+		n, err := out.Write(p)
+		if out.String() == "ready\n" {
+			_, _ = io.WriteString(work, "work\n")
+		} else {
+			clock <- time.Millisecond
+		}
+		return n, err
+	})
+	if r, _ := l.run(t, c); !r.TimedOut || out.String() != "ready\ngot work\n" {
+		t.Errorf("%+v after %q", r, out.String())
 	}
 }
 

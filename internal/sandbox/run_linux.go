@@ -195,19 +195,22 @@ func (b *Box) run(ctx context.Context, s spec, cmd Command) (Result, error) {
 func (b *Box) await(ctx context.Context, child *session, streams *streams, cmd Command) (Result, *ending, error) {
 	var res Result
 	var limit <-chan time.Time
-	if cmd.Timeout > 0 {
+	if cmd.Timeout > 0 && cmd.Clock == nil {
 		t := time.NewTimer(cmd.Timeout)
 		defer t.Stop()
 		limit = t.C
 	}
-	done := ctx.Done()
+	done, over, clock := ctx.Done(), streams.over, cmd.Clock
 	stop := func() {
-		limit, done = nil, nil // the first reason is the one that is told
+		limit, done, clock = nil, nil, nil // the first reason is the one that is told
 		_ = child.orders.Encode(order{GraceMS: cmd.Grace.Milliseconds()})
 	}
-	over := streams.over
 	for {
 		select {
+		case d := <-clock:
+			t := time.NewTimer(d)
+			defer t.Stop()
+			clock, limit = nil, t.C
 		case r, open := <-child.reports:
 			switch {
 			case !open:
@@ -225,7 +228,7 @@ func (b *Box) await(ctx context.Context, child *session, streams *streams, cmd C
 			res.Cancelled = true
 			stop()
 		case <-over:
-			over, limit, done = nil, nil, nil
+			over, limit, done, clock = nil, nil, nil, nil
 			res.Exceeded = "output"
 			_ = child.orders.Encode(order{Kill: true})
 		}

@@ -52,8 +52,11 @@ type Command struct {
 	Stdout  io.Writer // each is written by one goroutine, by the same one when both are equal; nil: dropped
 	Stderr  io.Writer
 	Timeout time.Duration // 0: none but the context
-	Grace   time.Duration // from SIGTERM to SIGKILL; 0 means 2 s
-	Policy  Policy
+	// Clock, where there is one, is sent the Timeout once its time begins, for a process that first waits for its work.
+	// Until then none but the context ends it.
+	Clock  <-chan time.Duration
+	Grace  time.Duration // from SIGTERM to SIGKILL; 0 means 2 s
+	Policy Policy
 }
 
 // Result of a process tree that was started.
