@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,27 +51,39 @@ func ToolLoopChild(args []string, stdin io.Reader, stdout io.Writer) (code int, 
 
 // Run plays the loop once.
 func (a *apiAgent) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
+	return speak(ctx, a, t, on)
+}
+
+// Start starts the loop for a call that may come: it reads its order to the end of stdin first.
+func (a *apiAgent) Start(ctx context.Context, t Task) (*Waiting, error) {
+	return startAhead(ctx, a, t)
+}
+
+func (a *apiAgent) words(t Task) ([]byte, *Outcome, error) {
 	order, err := a.order(t)
 	if err != nil {
-		return Outcome{Kind: RefusedStart, Detail: printable(err.Error(), detailMax), Next: "correct the keys below agent in the configuration", Lasting: true}, nil
+		return nil, refuse(err, "correct the keys below agent in the configuration"), nil
 	}
 	in, err := json.Marshal(order)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("run agent %s: %w", a.name, err)
+		err = fmt.Errorf("run agent %s: %w", a.name, err)
 	}
+	return in, nil, err
+}
+
+func (a *apiAgent) process(_ context.Context, t Task, on func(Event)) (job, *Outcome, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return Outcome{}, fmt.Errorf("run agent %s: find this program: %w", a.name, err)
+		return job{}, nil, fmt.Errorf("run agent %s: find this program: %w", a.name, err)
 	}
 	out := newStream(newLoopReader(on), on)
 	return job{
 		name: a.name, runner: a.o.Runner, grace: a.o.ResultGrace, secret: t.Gateway.Nonce, out: out,
 		cmd: sandbox.Command{
-			Argv: []string{scriptSelf, toolloop.Arg}, Env: a.o.env(t), Dir: t.Dir,
-			Stdin: bytes.NewReader(in), Timeout: t.Timeout, Grace: t.Grace, Policy: a.o.policy(t, exe),
+			Argv: []string{scriptSelf, toolloop.Arg}, Env: a.o.env(t), Dir: t.Dir, Timeout: t.Timeout, Grace: t.Grace, Policy: a.o.policy(t, exe),
 		},
 		read: func(end ending) Outcome { return judge(out, end) },
-	}.run(ctx)
+	}, nil, nil
 }
 
 // order is what the child is told.

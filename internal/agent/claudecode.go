@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +49,7 @@ func (c *claudeCode) Check(context.Context) error {
 // confinement is the boundary, not the CLI's permission rules.
 func claudeArgs() []string {
 	return []string{
-		"-p", "--output-format", "stream-json", "--verbose",
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands", "--no-session-persistence",
 		"--tools", "Read,Edit,Write,Bash,Glob,Grep", "--permission-mode", "bypassPermissions",
 	}
@@ -76,25 +77,46 @@ func claudeEnv(t Task, configDir string) []string {
 	return env
 }
 
-// Run starts the CLI once. Its configuration directory is new for each call and has a name that
-// nothing could know before, so that what an earlier tick left in HOME configures nothing.
+// Run starts the CLI once.
 func (c *claudeCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
-	if err := checkClaudeArgs(t.Args); err != nil {
-		return Outcome{Kind: RefusedStart, Detail: printable(err.Error(), detailMax), Next: "correct agent.args in the configuration", Lasting: true}, nil
+	return speak(ctx, c, t, on)
+}
+
+// Start starts the CLI for a call that may come. It is ready within a second and makes no request before its prompt.
+func (c *claudeCode) Start(ctx context.Context, t Task) (*Waiting, error) {
+	return startAhead(ctx, c, t)
+}
+
+// words are one message of its input format. A prompt as plain text would do for a CLI that is started for it, but one
+// that waits proceeds without it.
+func (*claudeCode) words(t Task) ([]byte, *Outcome, error) {
+	if refused := emptyPrompt(t); refused != nil {
+		return nil, refused, nil
 	}
-	if strings.TrimSpace(t.Prompt) == "" {
-		return Outcome{Kind: RefusedStart, Detail: "the prompt is empty", Lasting: true}, nil
+	b, err := claudeMessage(defuse(t.Prompt))
+	return b, nil, err
+}
+
+func claudeMessage(text string) ([]byte, error) {
+	b, err := json.Marshal(map[string]any{"type": "user", "message": map[string]string{"role": "user", "content": text}})
+	return append(b, '\n'), err
+}
+
+// process is the CLI. Its configuration directory is new for each call and has a name that nothing could know before,
+// so that what an earlier tick left in HOME configures nothing.
+func (c *claudeCode) process(ctx context.Context, t Task, on func(Event)) (job, *Outcome, error) {
+	if err := checkClaudeArgs(t.Args); err != nil {
+		return job{}, refuse(err, "correct agent.args in the configuration"), nil
 	}
 	program, err := c.o.find("claude")
 	if err != nil {
-		return Outcome{Kind: RefusedStart, Detail: printable(c.Check(ctx).Error(), detailMax), Next: next(RefusedStart, c.Name()), Lasting: true}, nil
+		return job{}, refuse(c.Check(ctx), next(RefusedStart, c.Name())), nil
 	}
 	var id [8]byte
 	if _, err := io.ReadFull(c.o.Rand, id[:]); err != nil {
-		return Outcome{}, fmt.Errorf("run agent claude-code: draw a directory name: %w", err)
+		return job{}, nil, fmt.Errorf("run agent claude-code: draw a directory name: %w", err)
 	}
 	configDir := filepath.Join(t.Home, ".claude-"+hex.EncodeToString(id[:]))
-	defer os.RemoveAll(configDir) // best effort: HOME is thrown away with the run
 	argv := append([]string{program}, claudeArgs()...)
 	if t.Model != "" {
 		argv = append(argv, "--model", t.Model)
@@ -104,11 +126,11 @@ func (c *claudeCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, 
 		name: c.Name(), runner: c.o.Runner, grace: c.o.ResultGrace, secret: t.Gateway.Nonce, out: s,
 		cmd: sandbox.Command{
 			Argv: append(argv, t.Args...), Env: c.o.env(t, claudeEnv(t, configDir)...), Dir: t.Dir,
-			Stdin: strings.NewReader(defuse(t.Prompt)), Timeout: t.Timeout, Grace: t.Grace,
-			Policy: c.o.policy(t, programDirs(program)...),
+			Timeout: t.Timeout, Grace: t.Grace, Policy: c.o.policy(t, programDirs(program)...),
 		},
 		read: func(end ending) Outcome { return judge(s, end) },
-	}.run(ctx)
+		done: func() { _ = os.RemoveAll(configDir) }, // best effort: HOME is thrown away with the run
+	}, nil, nil
 }
 
 // claudeOwn are the options that belong to the adapter: they say how the CLI is read, or bring

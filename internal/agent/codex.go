@@ -72,24 +72,34 @@ func codexArgs(g Gateway) []string {
 	return args
 }
 
-// Run starts the CLI once, with a directory for its state that is new for each call.
+// Run starts the CLI once.
 func (c *codex) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
+	return speak(ctx, c, t, on)
+}
+
+// Start starts the CLI for a call that may come: it reads its prompt to the end of stdin first.
+func (c *codex) Start(ctx context.Context, t Task) (*Waiting, error) {
+	return startAhead(ctx, c, t)
+}
+
+func (*codex) words(t Task) ([]byte, *Outcome, error) {
+	return []byte(clean(t.Prompt)), emptyPrompt(t), nil
+}
+
+// process is the CLI, with a directory for its state that is new for each call.
+func (c *codex) process(ctx context.Context, t Task, on func(Event)) (job, *Outcome, error) {
 	extra, err := checkCodexArgs(t.Args)
 	if err != nil {
-		return Outcome{Kind: RefusedStart, Detail: printable(err.Error(), detailMax), Next: "correct agent.args in the configuration", Lasting: true}, nil
-	}
-	if strings.TrimSpace(t.Prompt) == "" {
-		return Outcome{Kind: RefusedStart, Detail: "the prompt is empty", Lasting: true}, nil
+		return job{}, refuse(err, "correct agent.args in the configuration"), nil
 	}
 	program, err := c.o.find("codex")
 	if err != nil {
-		return Outcome{Kind: RefusedStart, Detail: printable(c.Check(ctx).Error(), detailMax), Next: next(RefusedStart, c.Name()), Lasting: true}, nil
+		return job{}, refuse(c.Check(ctx), next(RefusedStart, c.Name())), nil
 	}
 	state, err := c.stateDir(t)
 	if err != nil {
-		return Outcome{}, err
+		return job{}, nil, err
 	}
-	defer os.RemoveAll(state) // best effort: HOME is thrown away with the run
 	args := append(codexArgs(t.Gateway), extra...)
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
@@ -99,11 +109,11 @@ func (c *codex) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error
 		name: c.Name(), runner: c.o.Runner, grace: c.o.ResultGrace, secret: t.Gateway.Nonce, out: s,
 		cmd: sandbox.Command{
 			Argv: codexCommand(program, append(args, "-")), Env: c.env(t, state), Dir: t.Dir,
-			Stdin: strings.NewReader(clean(t.Prompt)), Timeout: t.Timeout, Grace: t.Grace,
-			Policy: c.o.policy(t, codexDirs(program)...),
+			Timeout: t.Timeout, Grace: t.Grace, Policy: c.o.policy(t, codexDirs(program)...),
 		},
 		read: func(end ending) Outcome { return judge(s, end) },
-	}.run(ctx)
+		done: func() { _ = os.RemoveAll(state) }, // best effort: HOME is thrown away with the run
+	}, nil, nil
 }
 
 // stateDir names a directory that nothing could know before. The CLI wants it to exist and to be its own user's,

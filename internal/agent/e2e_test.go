@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -201,19 +202,6 @@ func TestE2EFailuresAndLimitsHaveTheirOutcomes(t *testing.T) {
 	}
 }
 
-// alive finds the processes that work in a directory.
-func alive(word, dir string) (found []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range dirs {
-		line, err := os.ReadFile(filepath.Join(d, "cmdline"))
-		at, _ := os.Readlink(filepath.Join(d, "cwd"))
-		if err == nil && at == dir && strings.Contains(string(line), word) {
-			found = append(found, d)
-		}
-	}
-	return found
-}
-
 // Planted settings, servers and memory run nothing and tell the model nothing. The control starts the
 // same CLI in the same place without our arguments, and they do.
 func TestE2EPlantedConfigurationIsWithoutEffect(t *testing.T) {
@@ -299,9 +287,13 @@ func TestE2EThePromptExpandsNothing(t *testing.T) {
 		e.task.Prompt = fmt.Sprintf(prompt, e.task.Dir)
 		if raw {
 			program, opt := realClaude(t), Options{}
-			_, err := e.box.Run(context.Background(), sandbox.Command{
+			message, err := claudeMessage(e.task.Prompt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = e.box.Run(context.Background(), sandbox.Command{
 				Argv: append([]string{program, "--model", e2eModel}, claudeArgs()...), Env: opt.env(e.task, claudeEnv(e.task, filepath.Join(e.task.Home, "c"))...),
-				Dir: e.task.Dir, Stdin: strings.NewReader(e.task.Prompt), Timeout: time.Minute, Policy: opt.policy(e.task, programDirs(program)...),
+				Dir: e.task.Dir, Stdin: bytes.NewReader(message), Timeout: time.Minute, Policy: opt.policy(e.task, programDirs(program)...),
 			})
 			if err != nil {
 				t.Fatal(err)

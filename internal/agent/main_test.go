@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,4 +82,17 @@ func (l lab) run(t testing.TB, name string, o Options) (Outcome, []Event) {
 		t.Fatal(err)
 	}
 	return out, events
+}
+
+// alive finds the processes that work in a directory.
+func alive(word, dir string) (found []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		line, err := os.ReadFile(filepath.Join(d, "cmdline"))
+		at, _ := os.Readlink(filepath.Join(d, "cwd"))
+		if err == nil && at == dir && strings.Contains(string(line), word) {
+			found = append(found, d)
+		}
+	}
+	return found
 }

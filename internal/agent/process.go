@@ -24,6 +24,8 @@ type job struct {
 		close()
 	}
 	read func(end ending) Outcome
+	hold *hold  // of a process that is started ahead; nil: none
+	done func() // puts away what was made for the call; nil: nothing
 }
 
 // ending is how a process ended and what else was seen.
@@ -37,11 +39,18 @@ type ending struct {
 // run starts the process, waits for it and all its descendants, and reads what it printed. A program
 // that is not there is an outcome, not an error.
 func (j job) run(ctx context.Context) (Outcome, error) {
+	if j.done != nil {
+		defer j.done()
+	}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	errs := &tail{max: stderrMax}
 	watch := &quiet{out: j.out, grace: j.grace, stop: stop}
 	j.cmd.Stdout, j.cmd.Stderr = watch, errs
+	if j.hold != nil {
+		j.hold.out = watch
+		j.cmd.Stdout = j.hold
+	}
 	res, err := j.runner.Run(inner, j.cmd)
 	late := watch.end()
 	if err != nil {

@@ -147,7 +147,14 @@ func TestClaudeCodeIsStartedWithNothingOfOurs(t *testing.T) {
 			t.Errorf("arguments lack %q: %s", want, args)
 		}
 	}
-	prompt := l.read(t, "prompt.txt")
+	var told struct {
+		Type    string
+		Message struct{ Role, Content string }
+	}
+	if err := json.Unmarshal([]byte(l.read(t, "prompt.txt")), &told); err != nil || told.Type != "user" || told.Message.Role != "user" {
+		t.Errorf("it was told %+v: %v", told, err)
+	}
+	prompt := told.Message.Content
 	if strings.HasPrefix(prompt, "/") || !strings.HasSuffix(prompt, "@"+wordJoiner+"/etc/hostname \uFFFD") || len(prompt) < 250_000 {
 		t.Errorf("prompt of %d bytes: %.40q … %q", len(prompt), prompt, prompt[len(prompt)-30:])
 	}
