@@ -34,7 +34,7 @@ const maxEvents = 1000
 func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error) {
 	t = s.pace(ctx, t)
 	tick := s.tick(t.Tick)
-	s.meter.SetTick(t.Tick, "agent")
+	s.another = t.Used < t.MaxTicks
 	tick.Item = t.Item + 1
 	s.emit(evidence.TickStarted, t.Tick)
 	if err := s.setupAgent(ctx, t.Tick); err != nil {
@@ -44,17 +44,14 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 	if err != nil {
 		return loop.AgentSeen{}, err
 	}
-	task := agent.Task{
-		Run: s.id, Tick: t.Tick, Dir: s.agentTree.Dir(), Home: s.agentHome, Tmp: s.agentTmp, Prompt: p.Text,
-		Model: s.cfg.Agent.Model, Args: s.cfg.Agent.Args, Timeout: min(s.cfg.Agent.Timeout, t.TimeLeft),
-		Gateway: s.meter.gateway(),
-	}
+	task := s.task()
+	task.Tick, task.Prompt, task.Timeout = t.Tick, p.Text, min(s.cfg.Agent.Timeout, t.TimeLeft)
 	wait, used := defaultWait, time.Duration(0)
 	for try := 0; ; try++ {
-		s.emit(evidence.AgentStarted, t.Tick, slog.String(evidence.KeyAgent, s.coder.Name()), slog.String(evidence.KeyModel, task.Model))
+		s.emit(evidence.AgentStarted, t.Tick, slog.String(evidence.KeyAgent, s.coder.Name()), slog.String(evidence.KeyModel, task.Model), slog.Bool(evidence.KeyAhead, s.ahead != nil))
 		told := 0
 		s.egress.For("agent", t.Tick)
-		out, err := s.coder.Run(ctx, task, func(e agent.Event) {
+		out, err := s.callAgent(ctx, task, func(e agent.Event) {
 			// A program may print lines without end, and an event says no more than that one came.
 			if told++; told <= maxEvents {
 				s.emit(evidence.AgentEvent, t.Tick, slog.String(evidence.KeyEvent, e.Kind), slog.String(evidence.KeyTool, e.Tool))
@@ -315,6 +312,9 @@ func (s *session) meta(tick int) git.Meta {
 
 // Restore puts the agent's directory back to the last good commit.
 func (s *session) Restore(ctx context.Context, to loop.Commit) error {
+	if err := s.standDown(); err != nil {
+		return err
+	}
 	if err := s.agentTree.Restore(ctx, git.ID(to.ID)); err != nil {
 		return fmt.Errorf("go back to the last good commit: %w", err)
 	}

@@ -36,6 +36,12 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 	if s.readyFor, err = s.dependencies(ctx, s.store.Base()); err != nil {
 		return b, err
 	}
+	heldOut := len(s.specsOf(gate.Acceptance)) > 0 && s.cfg.Gates.Acceptance.MustFailOnBase != "never"
+	if s.another = len(s.cfg.Setup) == 0 && !heldOut; s.another { // the setup comes first, in the agent's directory too
+		if err := s.startAhead(ctx); err != nil {
+			return b, err
+		}
+	}
 	for _, c := range []struct {
 		class gate.Class
 		into  *loop.GateSeen
@@ -53,7 +59,7 @@ func (s *session) Baseline(ctx context.Context) (loop.Baseline, error) {
 			*c.into = worst(*c.into, seen)
 		}
 	}
-	if len(s.specsOf(gate.Acceptance)) > 0 && s.cfg.Gates.Acceptance.MustFailOnBase != "never" {
+	if heldOut {
 		if b.Acceptance, err = s.heldOutBaseline(ctx); err != nil {
 			return b, err
 		}
@@ -309,6 +315,9 @@ func (s *session) Gate(ctx context.Context, p loop.Phase, candidate loop.Commit)
 		return loop.GateSeen{}, fmt.Errorf("check out the candidate for its gates: %w", err)
 	}
 	n := s.now()
+	if err := s.startAhead(ctx); err != nil {
+		return loop.GateSeen{}, err
+	}
 	seen, err := s.refresh(ctx, s.gateCommit, n)
 	if err != nil || !passedAll(seen) {
 		return seen, err

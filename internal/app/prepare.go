@@ -120,6 +120,7 @@ func (s *session) openMeter(ctx context.Context) error {
 		return usage(err)
 	}
 	s.meter = purse{m}
+	s.meter.SetTick(0, meter.Nobody)
 	return nil
 }
 

@@ -150,6 +150,11 @@ func (s *session) walkProof(ctx context.Context, w proofWalk, seen func(gate.Spe
 
 // walkPart runs gates in one checkout of their own.
 func (s *session) walkPart(ctx context.Context, w proofWalk, specs []gate.Spec, held bool, seen func(gate.Spec, gate.Result) bool) (more bool, err error) {
+	if held {
+		if err := s.standDown(); err != nil {
+			return false, err
+		}
+	}
 	proof, err := s.newProof(ctx, w.commit, held)
 	if err != nil {
 		return false, err

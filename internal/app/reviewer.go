@@ -44,7 +44,7 @@ func (s *session) chooseReviewer() error {
 	if s.meter.Meter == nil {
 		return nil // a rehearsal asks nobody
 	}
-	at := s.meter.Endpoint()
+	at := s.meter.ReviewEndpoint()
 	model := judge.Anthropic{Client: &http.Client{Timeout: reviewTimeout}, BaseURL: at.BaseURL, Nonce: at.Nonce, Model: s.cfg.Review.Model}
 	s.judge = &judge.Judge{Model: patient{model, s.env.Sleep}, Rand: s.env.Random}
 	return nil
@@ -103,7 +103,10 @@ func (s *session) ask(ctx context.Context, purpose string, in judge.Input, chang
 		return v, fmt.Errorf("render the change for the reviewer: %w", err)
 	}
 	s.meter.SetTick(s.now(), purpose)
-	defer s.bookCalls(ctx)
+	defer func() {
+		s.bookCalls(ctx)
+		s.meter.SetTick(s.now(), meter.Nobody)
+	}()
 	return s.judge.Review(ctx, in)
 }
 

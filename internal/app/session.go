@@ -71,6 +71,8 @@ type session struct {
 	agentHome  string
 	agentTmp   string
 	coder      agent.Agent
+	ahead      *agent.Waiting // its next process, where one waits already
+	another    bool           // a further tick may come
 	meter      purse
 	guard      *guard.Guard
 	judge      *judge.Judge

@@ -42,9 +42,10 @@ func (s *session) loop(ctx context.Context) error {
 	}
 	s.letLease()
 	held, release := s.holdLease(ctx)
+	defer func() { _ = s.standDown() }() // for a panic; else it was done
 	st, err = loop.Run(held, st, limits, s, s, s, s.env.Now)
 	release()
-	if err != nil {
+	if err = errors.Join(err, s.standDown()); err != nil {
 		return err
 	}
 	if cause := context.Cause(held); errors.Is(cause, git.ErrLeaseLost) {

@@ -32,11 +32,15 @@ func TestTheProvidersOwnWordOnWaitingIsTakenFromTheMeter(t *testing.T) {
 	s := &session{meter: purse{m}}
 	call := func(tick int, purpose string) {
 		m.SetTick(tick, purpose)
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.Endpoint().BaseURL+"/v1/messages", strings.NewReader(`{"model":"claude-sonnet-5","max_tokens":1}`))
+		at := m.Endpoint()
+		if purpose == "review" {
+			at = m.ReviewEndpoint()
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.BaseURL+"/v1/messages", strings.NewReader(`{"model":"claude-sonnet-5","max_tokens":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("X-Api-Key", m.Endpoint().Nonce)
+		req.Header.Set("X-Api-Key", at.Nonce)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

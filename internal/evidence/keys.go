@@ -10,6 +10,7 @@ const (
 	KeyActor     = "actor"
 	KeyAgent     = "agent"
 	KeyModel     = "model"
+	KeyAhead     = "ahead" // its process waited for it already
 	KeyMaxTicks  = "max_ticks"
 	KeyMaxCost   = "max_cost_usd"
 	KeyBase      = "base"
@@ -70,7 +71,7 @@ const (
 
 func knownKey(k string) bool {
 	switch k {
-	case KeyRun, KeyRunURL, KeyRepo, KeyIssue, KeyActor, KeyAgent, KeyModel, KeyMaxTicks, KeyMaxCost, KeyBase,
+	case KeyRun, KeyRunURL, KeyRepo, KeyIssue, KeyActor, KeyAgent, KeyModel, KeyAhead, KeyMaxTicks, KeyMaxCost, KeyBase,
 		KeyEvent, KeyTool, KeyOutcome, KeyExit, KeyMillis, KeyTurns, KeyCommit, KeyTree, KeyFiles, KeyAdded,
 		KeyRemoved, KeyLevel, KeyRule, KeyPath, KeyFindings, KeyClass, KeyGate, KeyWhere, KeyStatus, KeyApproved,
 		KeyCached, KeyPurpose, KeyInput, KeyOutput, KeyCacheRead, KeyCacheWrite, KeyCost, KeyRef, KeyVerdict, KeyTerminal, KeyExitCode,
@@ -87,7 +88,7 @@ type Kind string
 const (
 	RunStarted   Kind = "run.started"   // run, run_url, repository, issue, actor, agent, model, base, max_ticks, max_cost_usd
 	TickStarted  Kind = "tick.started"  //
-	AgentStarted Kind = "agent.started" // agent, model
+	AgentStarted Kind = "agent.started" // agent, model, ahead
 	AgentEvent   Kind = "agent.event"   // event, tool: a summary, never text
 	AgentEnded   Kind = "agent.ended"   // outcome, exit, ms, turns
 	Snapshot     Kind = "snapshot"      // commit, tree, files, added, removed

@@ -122,16 +122,15 @@ type Endpoint struct {
 type Meter struct {
 	cfg       Config
 	providers []*provider
-	nonce     string
-	sum       [sha256.Size]byte
+	agents    key // what an agent shows
+	reviewers key // what a reviewer shows
 	purse     *ledger
 	listener  net.Listener
 	server    *http.Server
 	stop      context.CancelFunc
 
 	mu      sync.Mutex
-	tick    int
-	purpose string
+	turn    turn
 	calls   []Call
 	closed  bool
 	serving int           // requests being served
@@ -146,9 +145,13 @@ func Start(ctx context.Context, cfg Config) (*Meter, error) {
 		return nil, fmt.Errorf("start meter: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	var raw [32]byte
-	if _, err := io.ReadFull(cfg.Rand, raw[:]); err != nil {
-		return nil, fmt.Errorf("start meter: draw nonce: %w", err)
+	agents, err := newKey(cfg.Rand)
+	if err != nil {
+		return nil, err
+	}
+	reviewers, err := newKey(cfg.Rand)
+	if err != nil {
+		return nil, err
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -156,10 +159,9 @@ func Start(ctx context.Context, cfg Config) (*Meter, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	m := &Meter{
-		cfg: cfg, providers: providers, nonce: "proctor-" + hex.EncodeToString(raw[:]),
-		purse: newLedger(cfg.Ceiling, cfg.Cover), listener: l, stop: stop, purpose: "agent", served: make(chan struct{}),
+		cfg: cfg, providers: providers, agents: agents, reviewers: reviewers,
+		purse: newLedger(cfg.Ceiling, cfg.Cover), listener: l, stop: stop, turn: turn{purpose: "agent"}, served: make(chan struct{}),
 	}
-	m.sum = sha256.Sum256([]byte(m.nonce))
 	m.server = &http.Server{
 		Handler:           http.HandlerFunc(m.serve),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -172,6 +174,21 @@ func Start(ctx context.Context, cfg Config) (*Meter, error) {
 		_ = m.server.Serve(l) // always ErrServerClosed: the listener has no other end
 	}()
 	return m, nil
+}
+
+// key is a nonce, and its digest for comparisons.
+type key struct {
+	nonce string
+	sum   [sha256.Size]byte
+}
+
+func newKey(random io.Reader) (key, error) {
+	var raw [32]byte
+	if _, err := io.ReadFull(random, raw[:]); err != nil {
+		return key{}, fmt.Errorf("start meter: draw nonce: %w", err)
+	}
+	nonce := "proctor-" + hex.EncodeToString(raw[:])
+	return key{nonce, sha256.Sum256([]byte(nonce))}, nil
 }
 
 func (c Config) withDefaults() Config {
@@ -218,17 +235,32 @@ func (c Config) providers() ([]*provider, error) {
 	return out, nil
 }
 
-// Endpoint tells where clients connect and what they show instead of a key.
-func (m *Meter) Endpoint() Endpoint {
+// Endpoint tells where an agent connects and what it shows instead of a key.
+func (m *Meter) Endpoint() Endpoint { return m.endpoint(m.agents) }
+
+// ReviewEndpoint is a reviewer's: an agent does not know what is shown there.
+func (m *Meter) ReviewEndpoint() Endpoint { return m.endpoint(m.reviewers) }
+
+func (m *Meter) endpoint(k key) Endpoint {
 	port := m.listener.Addr().(*net.TCPAddr).AddrPort().Port()
-	return Endpoint{BaseURL: fmt.Sprintf("http://127.0.0.1:%d", port), Nonce: m.nonce, Port: port}
+	return Endpoint{BaseURL: fmt.Sprintf("http://127.0.0.1:%d", port), Nonce: k.nonce, Port: port}
 }
 
-// SetTick says to which tick and purpose ("agent", "review" or "item_review") the calls from now on belong.
+// turn is whose calls are served.
+type turn struct {
+	tick    int
+	purpose string
+}
+
+// Nobody is the purpose under which no call is served: an agent's process may be there already and have no task yet.
+const Nobody = "nobody"
+
+// SetTick says to which tick and purpose ("agent", "review", "item_review" or Nobody) the calls from now on belong. Only
+// what shows the agent's nonce is served for an agent, and only the reviewer's for a review.
 func (m *Meter) SetTick(n int, purpose string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tick, m.purpose = n, purpose
+	m.turn = turn{n, purpose}
 }
 
 // Spent is the sum of all settled calls of this meter.

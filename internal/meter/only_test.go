@@ -66,6 +66,38 @@ func TestTheNameOfAnUnpricedModelIsBounded(t *testing.T) {
 	}
 }
 
+// INV-35, INV-37: a process that knows the agent's nonce spends while the agent is at work and at no other time, and never
+// as the reviewer. Each that is refused is let through at its own time, which is the control.
+func TestTheMeterServesOnlyWhoseTurnItIs(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	up := server(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		stream(w, sse(evStart, evDelta, evStop))
+	})
+	m := start(t, up, nil)
+	for _, c := range []struct {
+		purpose, nonce string
+		want           int
+	}{
+		{Nobody, m.Endpoint().Nonce, 403}, {Nobody, m.ReviewEndpoint().Nonce, 403},
+		{"agent", m.Endpoint().Nonce, 200}, {"agent", m.ReviewEndpoint().Nonce, 403},
+		{"review", m.Endpoint().Nonce, 403}, {"review", m.ReviewEndpoint().Nonce, 200},
+		{"item_review", m.Endpoint().Nonce, 403}, {"item_review", m.ReviewEndpoint().Nonce, 200},
+	} {
+		m.SetTick(1, c.purpose)
+		before, spent := asked, booked(t, m).Spent()
+		status, got := post(t, m, "/v1/messages", body(model, 10), "X-Api-Key", c.nonce)
+		served := c.want == 200
+		if status != c.want || (asked > before) != served || (booked(t, m).Spent() > spent) != served {
+			t.Errorf("%s: status %d, %.200s", c.purpose, status, got)
+		}
+		if calls := m.Calls(); served && calls[len(calls)-1].Purpose != c.purpose {
+			t.Errorf("booked as %+v", calls[len(calls)-1])
+		}
+	}
+}
+
 // INV-37, each with the same request let through by its rightful form.
 func TestTheMeterServesOnlyItsNoncePathsAndModels(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func (m *Meter) serve(w http.ResponseWriter, r *http.Request) {
 		m.forwardFree(w, r, to, body)
 		return
 	}
-	c, fail := m.prepare(r.Context(), a)
+	c, fail := m.prepare(r.Context(), to.turn, a)
 	if fail != nil {
 		p.api.fail(w, *fail)
 		return
@@ -72,6 +72,7 @@ func (m *Meter) speaking(r *http.Request) *provider {
 // target is where a request that was let through goes.
 type target struct {
 	*provider
+	turn
 	kind        op
 	path, query string
 }
@@ -83,9 +84,9 @@ func (m *Meter) accept(p *provider, r *http.Request) (target, *failure) {
 	if err != nil || !loopback(host) || r.URL.Host != "" {
 		return target{}, &failure{http.StatusForbidden, "this address serves the model API on loopback only"}
 	}
-	shown := sha256.Sum256([]byte(shownKey(r.Header)))
-	if subtle.ConstantTimeCompare(shown[:], m.sum[:]) != 1 {
-		return target{}, &failure{http.StatusUnauthorized, "the key shown is not the nonce of this run"}
+	at, fail := m.admits(shownKey(r.Header))
+	if fail != nil {
+		return target{}, fail
 	}
 	kind, path, query, ok := p.api.route(r)
 	if !ok {
@@ -94,7 +95,24 @@ func (m *Meter) accept(p *provider, r *http.Request) (target, *failure) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return target{}, &failure{http.StatusUnsupportedMediaType, "send the request without content-encoding"}
 	}
-	return target{p, kind, path, query}, nil
+	return target{p, at, kind, path, query}, nil
+}
+
+// admits compares what a client shows with the nonces, and with whose turn it is.
+func (m *Meter) admits(nonce string) (turn, *failure) {
+	shown := sha256.Sum256([]byte(nonce))
+	agent := subtle.ConstantTimeCompare(shown[:], m.agents.sum[:]) == 1
+	reviewer := subtle.ConstantTimeCompare(shown[:], m.reviewers.sum[:]) == 1
+	m.mu.Lock()
+	now := m.turn
+	m.mu.Unlock()
+	switch {
+	case !agent && !reviewer:
+		return now, &failure{http.StatusUnauthorized, "the key shown is not the nonce of this run"}
+	case now.purpose == Nobody, agent != (now.purpose == "agent"):
+		return now, &failure{http.StatusForbidden, "no call is due: whoever shows this nonce has no task now"}
+	}
+	return now, nil
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
@@ -147,15 +165,13 @@ type call struct {
 	bound Usage
 }
 
-func (m *Meter) prepare(ctx context.Context, a ask) (*call, *failure) {
+func (m *Meter) prepare(ctx context.Context, at turn, a ask) (*call, *failure) {
 	price, err := m.priceOf(a.model)
 	if err != nil {
 		return nil, &failure{http.StatusNotFound, err.Error()}
 	}
 	c := &call{price: price, bound: a.limit()}
-	m.mu.Lock()
-	c.Tick, c.Purpose = m.tick, m.purpose
-	m.mu.Unlock()
+	c.Tick, c.Purpose = at.tick, at.purpose
 	c.Model, c.Started = a.model, m.cfg.Now()
 	if price == nil {
 		return c, nil
