@@ -60,7 +60,7 @@ func agentKeys() []key {
 		},
 		{
 			path: "agent.prestart", example: "false", field: func(c *Config) any { return &c.Agent.Prestart },
-			doc: "Start the next call's process while gates run, so that its start is not waited for. It idles without a request.",
+			doc: "Start the next call's process while visible gates run, so that its start is not waited for. It waits for its prompt on stdin, confined, without a request, and is ended where no further tick comes. For `claude-code`, `codex`, `anthropic` and `openai`; the others are started when they are needed, since they do not wait for their prompt or nobody knows whether they do.",
 		},
 		{
 			path: "agent.choices", example: "[claude-code, codex]", allowed: agentNames(), field: func(c *Config) any { return &c.Agent.Choices },
