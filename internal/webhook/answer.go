@@ -94,6 +94,7 @@ type delivery struct {
 	id    string
 	bytes int
 	body  string // bodyKey of the body
+	turn  string // Claim.Turn of what it asks for
 	t     trigger.Trigger
 	cause error // why it could not be handled: a forge's or store's error, never a payload
 }

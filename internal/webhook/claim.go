@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,7 @@ func (s State) String() string {
 type Claim struct {
 	ID      string   // trigger.NewID of the event; the same event has the same id
 	Keys    []string // every name the event may come under: delivery, body, label event. ID is one of them without being listed
+	Turn    string   // a key that is held until the run has ended, whatever the lease says: "" for none
 	Attempt int      // 1, or one more than that of the expired claim it took over; set by the store
 	State   State
 	Created time.Time // of the first attempt
@@ -43,6 +45,14 @@ type Claim struct {
 	To    Target // where to look the run up
 	File  string // the workflow
 	Issue int
+}
+
+// Held are all names but the id.
+func (c Claim) Held() []string {
+	if c.Turn == "" {
+		return c.Keys
+	}
+	return append(slices.Clip(c.Keys), c.Turn)
 }
 
 // Errors of a Store that callers decide on. Any other error means that the store did not say.
@@ -61,7 +71,9 @@ type Store interface {
 	Find(ctx context.Context, keys []string) (Claim, error)
 	// Claim takes all of c's keys, or none and gives the holder with ErrTaken. A holder in state Claimed
 	// whose lease is over loses them; if it has c's id, c gets its Created and the next Attempt. The claim
-	// comes back in state Claimed with a lease of that length.
+	// comes back in state Claimed with a lease of that length. c's turn it takes from a claim that has ended, which keeps
+	// its other keys, and from nobody else but its own id: who asks for it under another id cannot know whether a lapsed one had
+	// been dispatched. The holder of a key is told before the holder of the turn.
 	Claim(ctx context.Context, c Claim, lease time.Duration) (Claim, error)
 	// Mark moves a claim to a later state with a new lease. A claim that is there already or further keeps what
 	// it has, without an error. ErrLost when it is gone or, for attempt other than 0, has another attempt.

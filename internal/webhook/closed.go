@@ -106,8 +106,11 @@ func (h *Handler) freed(ctx context.Context, d *delivery, c Claim) answer {
 	return h.release(ctx, f, d, "ended:"+c.ID)
 }
 
-// release dispatches the oldest issue that waits for room, once for each end that makes room. The run finds what was
-// approved by the label event's id, and decides anew on all of it.
+// reasonTurn: another end has started this waiting request, and its run has not ended.
+const reasonTurn = "turn"
+
+// release dispatches the oldest issue that waits for room and that no other end has started, once for each end that makes room. The
+// run finds what was approved by the label event's id, and decides anew on all of it.
 func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string) answer {
 	lister, ok := f.(forge.LabelLister)
 	if !ok {
@@ -131,6 +134,10 @@ func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string)
 		}
 		a := h.request(ctx, next)
 		d.cause = errors.Join(d.cause, next.cause)
+		if a.Status == StatusDuplicate && a.Reason == reasonTurn {
+			// It carries its label until the run takes it off: this end's room is the next one's.
+			continue
+		}
 		if a.Status == StatusRefused {
 			// Its asker may not ask any more, or it was closed: the next one has the room.
 			h.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "waiting request refused", slog.Int(keyIssue, issue.Number), slog.String(keyReason, a.Reason))
@@ -152,7 +159,8 @@ func (h *Handler) waiting(ctx context.Context, f Forge, d *delivery, issue forge
 		Issue: trigger.Issue{Number: issue.Number, State: issue.State}, Actor: trigger.Actor{Login: ev.Actor.Login, ID: ev.Actor.ID, Bot: ev.Actor.Bot},
 		Asked: trigger.Asked{ID: ev.ID, At: ev.At},
 	}
-	// One end starts one run, however often it is told of. The delivery itself has no claim.
-	key := fmt.Sprintf("%s:%d", end, ev.ID)
-	return &delivery{forge: d.forge, event: d.event, t: t, body: key}, nil
+	// One end starts one run, however often it is told of, and whoever waits when it is told of again. The delivery itself has no claim. One
+	// waiting request is started by one end at a time: it waits anew where its run found no room.
+	turn := fmt.Sprintf("waiting:%s:%d:%s#%d:%d", t.Forge, t.Repo.ID, t.Repo.FullName(), issue.Number, ev.ID)
+	return &delivery{forge: d.forge, event: d.event, t: t, body: "room:" + end, turn: turn}, nil
 }

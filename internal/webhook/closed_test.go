@@ -3,8 +3,10 @@ package webhook_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -15,6 +17,7 @@ import (
 // board is a world whose labels can be listed and set.
 type board struct {
 	*world
+	mu      sync.Mutex
 	queued  []int
 	removed []string
 	touched []int // issues whose labels were set
@@ -29,6 +32,8 @@ func (b *board) Labelled(_ context.Context, label string) ([]forge.Issue, error)
 }
 
 func (b *board) SetLabels(_ context.Context, n int, _, remove []string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.touched = append(b.touched, n)
 	b.removed = append(b.removed, remove...)
 	return nil
@@ -93,6 +98,63 @@ func TestAnEndedPullRequestStartsWhatWaitedAndOnlyThat(t *testing.T) {
 	}
 	if !slices.Equal(b.removed, []string{"proctor:review", "proctor:review"}) {
 		t.Errorf("labels taken off: %q", b.removed)
+	}
+}
+
+// INV-45: the label of a waiting issue stays until its run takes it off, and each end that comes meanwhile starts another one.
+func TestTwoEndsInARowStartTwoWaitingIssues(t *testing.T) {
+	t.Parallel()
+	r, b := boarded(t, 8, 9)
+	end := func(n int, delivery string) got {
+		return r.deliver("pull_request", delivery, endedPull(t, "proctor/issue-3", false, n))
+	}
+	issues := func() (out []string) {
+		for _, run := range r.w.runs {
+			out = append(out, run[trigger.InputIssue])
+		}
+		return out
+	}
+	first, second := end(23, "d1"), end(24, "d2")
+	if first.Status != "dispatched" || second.Status != "dispatched" || !slices.Equal(issues(), []string{"8", "9"}) {
+		t.Fatalf("%v, %v, runs for %q; want one for each", first, second, issues())
+	}
+	if g := end(25, "d3"); g.String() != "202 recorded closed" || len(issues()) != 2 {
+		t.Errorf("a third end: %v, runs for %q; both have been started", g, issues())
+	}
+	// The first end, told again when its issue waits no more, has had its run.
+	b.queued = []int{9, 10}
+	if g := end(23, "d4"); g.Status != "duplicate" || len(issues()) != 2 {
+		t.Errorf("the first end again: %v, runs for %q", g, issues())
+	}
+	// A request whose run found no room waits anew, and the next end starts it.
+	b.queued = []int{8}
+	r.deliver("workflow_run", "d5", labeled(8, map[string]any{
+		"action": "completed", "workflow_run": map[string]any{"id": 8, "display_title": "proctor #8 " + first.Run, "status": "completed", "conclusion": "failure"},
+	}))
+	if g := end(26, "d6"); g.Status != "dispatched" || !slices.Equal(issues(), []string{"8", "9", "8"}) {
+		t.Errorf("it waits anew: %v, runs for %q", g, issues())
+	}
+}
+
+func TestConcurrentEndsStartEachWaitingIssueOnce(t *testing.T) {
+	t.Parallel()
+	const waiting, ends = 5, 12
+	r, b := boarded(t)
+	for n := range waiting {
+		b.queued = append(b.queued, 100+n)
+	}
+	var wg sync.WaitGroup
+	for n := range ends {
+		body := endedPull(t, "proctor/issue-3", false, 30+n)
+		wg.Go(func() { r.deliver("pull_request", fmt.Sprint("d", n), body) })
+	}
+	wg.Wait()
+	seen := map[string]int{}
+	for _, run := range r.w.runs {
+		seen[run[trigger.InputIssue]]++
+	}
+	if len(seen) != waiting || len(r.w.runs) != waiting {
+		t.Errorf("runs per issue %v, want one for each of %d", seen, waiting)
 	}
 }
 

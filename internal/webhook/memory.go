@@ -46,6 +46,9 @@ func (m *Memory) Claim(_ context.Context, c Claim, lease time.Duration) (Claim, 
 			return copyOf(h), ErrTaken
 		}
 	}
+	if h := m.claims[m.keys[c.Turn]]; h != nil && h.ID != c.ID && h.State != Ended {
+		return copyOf(h), ErrTaken
+	}
 	for _, k := range names {
 		h := m.holder(k)
 		if h == nil {
@@ -59,7 +62,7 @@ func (m *Memory) Claim(_ context.Context, c Claim, lease time.Duration) (Claim, 
 	c.State, c.Expires = Claimed, now.Add(lease)
 	stored := copyOf(&c)
 	m.claims[c.ID] = &stored
-	for _, k := range c.Keys {
+	for _, k := range stored.Held() {
 		m.keys[k] = c.ID
 	}
 	return c, nil
@@ -117,7 +120,7 @@ func (m *Memory) holder(key string) *Claim {
 func (m *Memory) lapsed(c *Claim) bool { return c.State == Claimed && !m.now().Before(c.Expires) }
 
 func (m *Memory) forget(c *Claim) {
-	for _, k := range c.Keys {
+	for _, k := range c.Held() {
 		if m.keys[k] == c.ID {
 			delete(m.keys, k)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -199,10 +200,12 @@ func (h *Handler) claim(ctx context.Context, d *delivery) (Claim, answer, bool) 
 	key := eventKey(d.t, d.body)
 	d.t.ID = trigger.NewID(key)
 	c, err := h.cfg.Store.Claim(ctx, Claim{
-		ID: d.t.ID, Keys: append(d.keys(), "event:"+key), File: h.cfg.Workflow, Issue: d.t.Issue.Number,
+		ID: d.t.ID, Keys: append(d.keys(), "event:"+key), Turn: d.turn, File: h.cfg.Workflow, Issue: d.t.Issue.Number,
 		To: Target{Forge: d.t.Forge, Repo: d.t.Repo, Install: d.t.Install},
 	}, h.cfg.Leases.Claimed)
 	switch {
+	case errors.Is(err, ErrTaken) && d.turn != "" && !slices.Contains(c.Keys, d.body):
+		return Claim{}, accepted(StatusDuplicate, reasonTurn), false
 	case errors.Is(err, ErrTaken):
 		return Claim{}, taken(c), false
 	case err != nil:

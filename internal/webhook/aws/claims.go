@@ -47,7 +47,7 @@ func (s *Claims) Find(ctx context.Context, keys []string) (webhook.Claim, error)
 func (s *Claims) Claim(ctx context.Context, c webhook.Claim, lease time.Duration) (webhook.Claim, error) {
 	wait := firstWait / 2
 	for range contended {
-		v, err := s.look(ctx, append([]string{c.ID}, c.Keys...))
+		v, err := s.look(ctx, append([]string{c.ID}, c.Held()...))
 		if err != nil {
 			return webhook.Claim{}, err
 		}
@@ -87,24 +87,27 @@ func (s *Claims) plan(c webhook.Claim, v view, lease time.Duration) (webhook.Cla
 		}
 		lapsed[h.ID] = h
 	}
+	if h := v.holder(c.Turn); h != nil && h.ID != c.ID && h.State != webhook.Ended {
+		return *h, nil, webhook.ErrTaken
+	}
 	p := plan{table: s.table, done: map[string]bool{}}
 	it, err := claimItem(c)
 	if err != nil {
 		return webhook.Claim{}, nil, err
 	}
 	p.put(it, ifLapsed(lapsed[c.ID], now))
-	for _, k := range c.Keys {
+	for _, k := range c.Held() {
 		p.put(nameItem(k, c.ID, c), ifOwner(v.items[k][attrOwner].S))
 	}
 	for _, h := range lapsed {
 		if h.ID != c.ID {
 			p.delete(h.ID, ifLapsed(h, now))
 		}
-		for _, k := range h.Keys {
+		for _, k := range h.Held() {
 			p.delete(k, ifOwner(h.ID))
 		}
 	}
-	for _, n := range names {
+	for _, n := range append(names, c.Turn) {
 		// A name whose claim is gone is free for as long as that claim stays gone.
 		if o := v.items[n][attrOwner].S; o != "" && v.holder(n) == nil {
 			p.check(o, condition{text: "attribute_not_exists(pk)"})
@@ -155,6 +158,16 @@ func (s *Claims) Release(ctx context.Context, id string, attempt int, in webhook
 	p.delete(id, ifAt(c))
 	for _, k := range c.Keys {
 		p.delete(k, ifOwner(id))
+	}
+	if c.Turn != "" {
+		// Another claim may have it since this one ended.
+		turn, err := s.read(ctx, []string{c.Turn})
+		if err != nil {
+			return err
+		}
+		if turn[c.Turn][attrOwner].S == id {
+			p.delete(c.Turn, ifOwner(id))
+		}
 	}
 	err = s.transact(ctx, p.steps)
 	if is(err, "TransactionCanceledException") {

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -66,13 +67,16 @@ func (s claims) take(c webhook.Claim, lease time.Duration) (webhook.Claim, error
 		}
 		lapsed = append(lapsed, h)
 	}
+	if h, err := s.turn(c); h != nil || err != nil {
+		return *cmp.Or(h, &webhook.Claim{}), cmp.Or(err, webhook.ErrTaken)
+	}
 	for _, h := range lapsed {
 		if err := s.forget(h); err != nil {
 			return webhook.Claim{}, err
 		}
 	}
 	c.State, c.Expires = webhook.Claimed, s.now.Add(lease)
-	for _, k := range c.Keys {
+	for _, k := range c.Held() {
 		if err := s.keys.Put([]byte(k), []byte(c.ID)); err != nil {
 			return webhook.Claim{}, err
 		}
@@ -160,6 +164,19 @@ func (s claims) holder(key string) (*webhook.Claim, error) {
 	return nil, nil
 }
 
+// turn gives the claim that keeps c's turn from it, nil when none does.
+func (s claims) turn(c webhook.Claim) (*webhook.Claim, error) {
+	id := s.keys.Get([]byte(c.Turn))
+	if c.Turn == "" || id == nil {
+		return nil, nil
+	}
+	h, err := s.get(string(id))
+	if err != nil || h == nil || h.ID == c.ID || h.State == webhook.Ended {
+		return nil, err
+	}
+	return h, nil
+}
+
 func (s claims) lapsed(c *webhook.Claim) bool {
 	return c.State == webhook.Claimed && !s.now.Before(c.Expires)
 }
@@ -176,7 +193,7 @@ func (s claims) put(c *webhook.Claim) error {
 }
 
 func (s claims) forget(c *webhook.Claim) error {
-	for _, k := range c.Keys {
+	for _, k := range c.Held() {
 		if string(s.keys.Get([]byte(k))) != c.ID {
 			continue
 		}
