@@ -54,7 +54,7 @@ func variables() []variable {
 }
 
 func usage(w io.Writer, fs *flag.FlagSet) {
-	fmt.Fprint(w, "webhook starts a run for every label that asks for one. It serves HTTP, or Lambda events when AWS starts it.\n\nusage: webhook [-listen ADDRESS] [-check]\n\n")
+	fmt.Fprint(w, "webhook starts a run for every label that asks for one. It serves HTTP, or Lambda events when AWS starts it.\n\nusage: webhook [-listen ADDRESS] [-check] [-set-aside list|requeue]\n\n")
 	fs.PrintDefaults()
 	fmt.Fprint(w, "\nenvironment (what can come from a file, NAME_FILE, can also come from the SSM parameter that NAME_PARAMETER names):\n")
 	for _, v := range variables() {

@@ -38,6 +38,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	fs.SetOutput(stderr)
 	listen := fs.String("listen", "127.0.0.1:8080", "`address` to serve on; port 0 picks one")
 	check := fs.Bool("check", false, "check the configuration, start nothing, and exit; SSM parameters are read")
+	aside := fs.String("set-aside", "", "`what` to do with the messages in PROCTOR_STORE that could not be worked on: list, or requeue")
 	fs.Usage = func() { usage(stderr, fs) }
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -49,8 +50,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "webhook: unexpected argument %q: it takes flags only, see webhook -h\n", fs.Arg(0))
 		return exitFailed
 	}
-	log := slog.New(slog.NewJSONHandler(stderr, nil))
-	err := start(ctx, env{getenv: getenv, readFile: os.ReadFile}, *listen, *check, log, stdout)
+	e := env{getenv: getenv, readFile: os.ReadFile}
+	var err error
+	if *aside != "" {
+		err = setAside(e, *aside, stdout)
+	} else {
+		err = start(ctx, e, *listen, *check, slog.New(slog.NewJSONHandler(stderr, nil)), stdout)
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "webhook:", err)
 		return exitFailed

@@ -81,6 +81,7 @@ type Store interface {
 	// Release gives all keys back and forgets the claim. ErrLost as for Mark, and where the claim is in
 	// another state than the caller believes: a run that was seen meanwhile is not forgotten.
 	Release(ctx context.Context, id string, attempt int, in State) error
-	// Expired gives at most limit claims whose lease is over, the oldest first.
+	// Expired gives at most limit claims whose lease is over, the oldest first. An error may come with claims: others could not be read, and
+	// hold nobody up.
 	Expired(ctx context.Context, limit int) ([]Claim, error)
 }

@@ -13,12 +13,18 @@ import (
 // records is what SQS hands to a function.
 // https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
 type records struct {
-	Records []struct {
-		ID     string `json:"messageId"`
-		Body   string `json:"body"`
-		Source string `json:"eventSource"`
-	}
+	Records []json.RawMessage
 }
+
+// record is one of them.
+type record struct {
+	ID     string `json:"messageId"`
+	Body   string `json:"body"`
+	Source string `json:"eventSource"`
+}
+
+// ErrBatch fails an invocation: SQS then gives the whole batch again, which costs claims a look each and loses nothing.
+var ErrBatch = errors.New("the batch has a record without an id, or could not be worked on")
 
 // BatchResponse names the messages that have to come again; the others are done (ReportBatchItemFailures).
 type BatchResponse struct {
@@ -31,47 +37,62 @@ type BatchItemFailure struct {
 }
 
 // Invoke handles one invocation, whatever sent it: HTTP requests and schedules go to Lambda, a batch of SQS messages to Work. It
-// never fails the invocation: a batch would come again whole, and a front door would answer 502.
+// fails none for what a message or a request says: a batch would come again whole, and a front door would answer 502. Only a batch
+// whose messages cannot be told apart fails, since any other answer would delete them.
 func (h *Handler) Invoke(ctx context.Context, event json.RawMessage) (out any, err error) {
+	var r records
+	isBatch := json.Unmarshal(event, &r) == nil && len(r.Records) > 0
 	defer func() {
 		if p := recover(); p != nil {
 			h.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in an invocation")
-			out, err = h.plain(ctx, later("internal")), nil
+			if out, err = h.plain(ctx, later("internal")), nil; isBatch {
+				out, err = nil, ErrBatch
+			}
 		}
 	}()
-	var r records
-	if json.Unmarshal(event, &r) == nil && len(r.Records) > 0 {
-		return h.batch(ctx, r), nil
+	if isBatch {
+		return h.batch(ctx, r)
 	}
 	return h.Lambda(ctx, event)
 }
 
 // batch works on all messages at once: there are ten at most, and each waits for a forge.
-func (h *Handler) batch(ctx context.Context, r records) BatchResponse {
-	again := make([]bool, len(r.Records))
+func (h *Handler) batch(ctx context.Context, r records) (any, error) {
+	recs, again := make([]record, len(r.Records)), make([]bool, len(r.Records))
 	var wg sync.WaitGroup
-	for i, rec := range r.Records {
-		wg.Go(func() {
-			var m Message
-			err := ErrMessage
-			if rec.Source == "aws:sqs" && json.Unmarshal([]byte(rec.Body), &m) == nil {
-				again[i], err = h.Work(ctx, m)
-			}
-			if err != nil {
-				// It is kept from being lost without a word: after a few times it lies in the dead-letter queue.
-				h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message not understood", slog.String(keyDelivery, clip(rec.ID)))
-				again[i] = true
-			}
-		})
+	for i, raw := range r.Records {
+		if err := json.Unmarshal(raw, &recs[i]); err != nil {
+			recs[i].Source = "" // whatever could be read of it is not worked on
+		}
+		if recs[i].ID == "" {
+			wg.Wait()
+			h.cfg.Log.LogAttrs(ctx, slog.LevelError, "batch not understood: a record has no messageId")
+			return nil, ErrBatch
+		}
+		wg.Go(func() { again[i] = h.workOn(ctx, recs[i]) })
 	}
 	wg.Wait()
 	out := BatchResponse{BatchItemFailures: []BatchItemFailure{}}
-	for i, rec := range r.Records {
+	for i, rec := range recs {
 		if again[i] {
 			out.BatchItemFailures = append(out.BatchItemFailures, BatchItemFailure{rec.ID})
 		}
 	}
-	return out
+	return out, nil
+}
+
+// workOn tells whether the record has to come again: one that nobody understands does too, and lies in the dead-letter queue after a few times.
+func (h *Handler) workOn(ctx context.Context, rec record) bool {
+	var m Message
+	var again bool
+	err := ErrMessage
+	if rec.Source == "aws:sqs" && json.Unmarshal([]byte(rec.Body), &m) == nil {
+		again, err = h.Work(ctx, m)
+	}
+	if err != nil {
+		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message not understood", slog.String(keyDelivery, clip(rec.ID)))
+	}
+	return again || err != nil
 }
 
 // Lazy makes the handler when the first event comes, since what it needs lies behind the network, which the init phase does

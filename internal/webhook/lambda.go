@@ -82,15 +82,17 @@ func (h *Handler) Lambda(ctx context.Context, event json.RawMessage) (LambdaResp
 
 // tick is a schedule's round.
 func (h *Handler) tick(ctx context.Context) answer {
-	if _, err := h.Reap(ctx); err != nil {
-		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "reap", slog.String(keyError, clip(err.Error())))
-		return later("store")
-	}
+	a := accepted(StatusRecorded, "reaped")
 	if _, err := h.Sweep(ctx); err != nil {
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "sweep", slog.String(keyError, clip(err.Error())))
-		return later("forge")
+		a = later("forge")
 	}
-	return accepted(StatusRecorded, "reaped")
+	// The one must not wait for the other: a store that fails loses no delivery, and a forge that is away keeps no claim.
+	if _, err := h.Reap(ctx); err != nil {
+		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "reap", slog.String(keyError, clip(err.Error())))
+		a = later("store")
+	}
+	return a
 }
 
 // path is the request's own path: a stage other than the default one stands in front of it.

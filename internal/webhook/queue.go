@@ -78,9 +78,12 @@ type Taken struct {
 
 // Source is the worker's side of a queue in the same process.
 type Source interface {
-	// Take gives the oldest message that is due, ErrEmpty when none is.
+	// Take gives the oldest message that is due, ErrEmpty when none is. ErrMessage names one that cannot be read: it has been set aside, and
+	// the next call gives the next one.
 	Take(ctx context.Context, lease time.Duration) (Taken, error)
 	Done(ctx context.Context, t Taken) error
+	// Aside keeps a message that nobody will work on by itself again, and why, for a person to look at.
+	Aside(ctx context.Context, t Taken, why string) error
 	// Later gives a message back, to be taken after d at the earliest.
 	Later(ctx context.Context, t Taken, d time.Duration) error
 	// Wake gives a value when a message may have come in.
@@ -130,6 +133,10 @@ func (h *Handler) drainOne(ctx context.Context, src Source) bool {
 	// What was begun is finished: the signal that ends the process comes between two messages.
 	ctx = context.WithoutCancel(ctx)
 	m, err := src.Take(ctx, 2*(h.cfg.Timeout+settle))
+	if errors.Is(err, ErrMessage) {
+		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message set aside, it cannot be read: see webhook -set-aside list", slog.String(keyError, clip(err.Error())))
+		return true
+	}
 	if err != nil {
 		if !errors.Is(err, ErrEmpty) {
 			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "no message can be taken", slog.String(keyError, clip(err.Error())))
@@ -140,13 +147,13 @@ func (h *Handler) drainOne(ctx context.Context, src Source) bool {
 	attrs := []slog.Attr{slog.String(keyDelivery, m.Message.Delivery), slog.String(keyRepo, clip(m.Message.Trigger.Repo.FullName())), slog.Int(keyIssue, m.Message.Trigger.Issue.Number)}
 	switch {
 	case err != nil:
-		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message dropped: another version wrote it", attrs...)
-		err = src.Done(ctx, m)
+		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message set aside, another version wrote it: see webhook -set-aside list", attrs...)
+		err = src.Aside(ctx, m, "another version wrote it")
 	case retry && h.cfg.Now().Sub(m.Since) < giveUpAfter:
 		err = src.Later(ctx, m, backoff(m.Attempts))
 	case retry:
-		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message dropped after three days: ask again on the issue", attrs...)
-		err = src.Done(ctx, m)
+		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "message set aside after three days of failures: ask again on the issue, or see webhook -set-aside list", attrs...)
+		err = src.Aside(ctx, m, "it failed for three days")
 	default:
 		err = src.Done(ctx, m)
 	}

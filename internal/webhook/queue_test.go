@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/trigger"
 	"github.com/proctor-ci/proctor/internal/webhook"
 	"github.com/proctor-ci/proctor/internal/webhook/bolt"
+	"github.com/proctor-ci/proctor/internal/webhook/claimtest"
 )
 
 // kept is a queue that shows what was sent.
@@ -227,6 +229,130 @@ func TestTheQueueLosesNothingAndRepeatsNothing(t *testing.T) {
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// spoil writes bytes that are no message in front of what is in the queue, and a claim that cannot be read.
+func spoil(t *testing.T, path string, entries map[string]string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for k, v := range entries {
+			if err := tx.Bucket([]byte("queue")).Put([]byte(k), []byte(v)); err != nil {
+				return err
+			}
+		}
+		if err := tx.Bucket([]byte("claims")).Put([]byte("torn"), []byte(`{"ID":"to`)); err != nil {
+			return err
+		}
+		return tx.Bucket([]byte("due")).Put([]byte("\x00\x00\x00\x00\x00\x00\x00\x00torn"), nil)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// INV-45: an entry that nobody can read is set aside and told of; those behind it are served, and a file with one opens.
+func TestAMessageThatCannotBeReadHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "webhook.db")
+	clock := claimtest.NewClock()
+	f, err := bolt.Open(path, clock.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, func(c *webhook.Config) { c.Store, c.Queue, c.Now = f, f, clock.Now })
+	for n := range 3 {
+		r.deliver("issues", fmt.Sprint("d", n), labeled(n+1, nil))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, path, map[string]string{"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01": "\xff\xfe", "short": "{}", strings.Repeat("\x00", 15) + "\x63": `{"Message":{"Version":99,"Delivery":"other"},"Taken":true}`})
+	if f, err = bolt.Open(path, clock.Now); err != nil {
+		t.Fatalf("the file is not opened any more: %v", err)
+	}
+	defer func() { _ = f.Close() }()
+	world := r.w
+	r = newRig(t, func(c *webhook.Config) {
+		c.Store, c.Queue, c.Now = f, f, clock.Now
+		c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return world, nil }
+	})
+	clock.Advance(time.Second)
+	steps := 0
+	for webhook.DrainOne(r.h, t.Context(), f) {
+		steps++
+	}
+	asides, err := f.Asides()
+	if err != nil || len(asides) != 3 || world.dispatched() != 3 || steps != 6 {
+		t.Fatalf("%d dispatched in %d steps and %+v set aside (%v), want three and three", world.dispatched(), steps, asides, err)
+	}
+	if n := strings.Count(r.log.String(), "set aside"); n != 3 {
+		t.Errorf("the log tells of %d: %s", n, r.log)
+	}
+	// A claim that cannot be read is told of, and the rest are reaped.
+	clock.Advance(31 * time.Minute)
+	got, err := r.h.Reap(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "torn") || got.Advance != 3 {
+		t.Errorf("reaped %+v, %v; want the three that can be read, and a word on the fourth", got, err)
+	}
+	if n, err := f.Requeue(); err != nil || n != 1 {
+		t.Errorf("%d back in the queue, %v; want the one that can be read", n, err)
+	}
+	if m, err := f.Take(t.Context(), time.Minute); err != nil || m.Message.Delivery != "other" {
+		t.Errorf("%+v %v", m, err)
+	}
+	if asides, err = f.Asides(); err != nil || len(asides) != 2 || asides[0].Message != nil || len(asides[0].Raw) == 0 {
+		t.Errorf("left aside: %+v %v", asides, err)
+	}
+}
+
+func TestAMessageThatFailsForThreeDaysIsSetAside(t *testing.T) {
+	t.Parallel()
+	clock := claimtest.NewClock()
+	f, err := bolt.Open(filepath.Join(t.TempDir(), "webhook.db"), clock.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	r := newRig(t, func(c *webhook.Config) { c.Store, c.Queue, c.Now = f, f, clock.Now })
+	r.deliver("issues", "d1", labeled(3, nil))
+	r.w.roleErr = forge.ErrUnavailable
+	for tries := 0; webhook.DrainOne(r.h, t.Context(), f); tries++ {
+		clock.Advance(20 * time.Minute)
+		if tries > 72*3 {
+			t.Fatal("it is tried for ever")
+		}
+	}
+	asides, err := f.Asides()
+	if err != nil || len(asides) != 1 || asides[0].Why != "it failed for three days" || asides[0].Attempts < 200 || asides[0].Message.Trigger.Issue.Number != 3 {
+		t.Errorf("%+v %v", asides, err)
+	}
+	if !strings.Contains(r.log.String(), "set aside after three days") {
+		t.Error("the log does not tell of it")
+	}
+}
+
+// A batch whose messages cannot be told apart comes again whole: any answer to it would delete them.
+func TestABatchWithoutIdsIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r, _ := queued(t)
+	for event, good := range map[string]bool{
+		`{"Records":[{"messageId":"m1","eventSource":"aws:sqs","body":7}]}`:      true,
+		`{"Records":[{"messageId":"m1","eventSource":"aws:sqs"},{"body":"{}"}]}`: false,
+		`{"Records":[null]}`: false,
+		`{"Records":["text",{"messageId":"m1","eventSource":"aws:sqs"}]}`: false,
+	} {
+		out, err := r.h.Invoke(t.Context(), []byte(event))
+		if (err == nil) != good {
+			t.Errorf("%s: %v %v", event, out, err)
+		}
+		if b, ok := out.(webhook.BatchResponse); good && (!ok || len(b.BatchItemFailures) != 1) {
+			t.Errorf("%s: %+v, want m1 again", event, out)
+		}
 	}
 }
 

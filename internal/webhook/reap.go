@@ -24,10 +24,7 @@ type Reaped struct {
 // was not heard of again counts as over; one that has been over for long is forgotten.
 func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 	var out Reaped
-	claims, err := h.cfg.Store.Expired(ctx, reapBatch)
-	if err != nil {
-		return out, err
-	}
+	claims, unread := h.cfg.Store.Expired(ctx, reapBatch)
 	for _, c := range claims {
 		freed, err := h.reap(ctx, c)
 		attrs := []slog.Attr{
@@ -46,7 +43,7 @@ func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 			out.Advance++
 		}
 	}
-	return out, nil
+	return out, unread
 }
 
 func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -31,16 +33,19 @@ const (
 	sweepPause   = 6 * time.Hour   // the longest between two attempts at one delivery
 	maxAttempts  = 12
 	maxAsked     = 100
+	maxRefused   = 10 // then the forge is away, or the App has no calls left
 )
 
 // Swept counts what a sweep did.
 type Swept struct {
 	Asked    int // deliveries that will come again
 	GivenUp  int // deliveries that failed too often
+	Refused  int // deliveries that the forge would not send again this time
 	Complete bool
 }
 
-// Sweep asks for another attempt at every delivery of the last three days that no attempt has got through.
+// Sweep asks for another attempt at every delivery of the last three days that no attempt has got through. One that the forge will not send
+// again holds up no other.
 func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	if h.cfg.Attempts == nil {
 		return Swept{Complete: true}, nil
@@ -51,29 +56,59 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	if err != nil {
 		return out, err
 	}
-	defer func() {
-		if out.GivenUp > 0 {
-			h.cfg.Log.LogAttrs(ctx, slog.LevelError, "deliveries failed too often and are not asked for again: ask for them in the App's settings, or take the label off and add it again", slog.Int("deliveries", out.GivenUp))
-		}
-	}()
+	h.forgetGivenUp(now)
+	var refused error
+	looks := 0
 	for _, a := range undelivered(all) {
 		switch {
 		case now.Sub(a.last.At) < waits(a.tries):
 			continue
 		case a.tries >= maxAttempts:
 			out.GivenUp++
+			if _, told := h.gaveUp.Load(a.last.Delivery); !told && looks < maxAsked {
+				looks++
+				h.giveUp(ctx, a.last)
+			}
 			continue
-		case out.Asked == maxAsked:
+		case out.Asked == maxAsked, out.Refused == maxRefused:
 			out.Complete = false
-			return out, nil
+			return out, refused
 		}
 		if err := h.cfg.Attempts.Redeliver(ctx, a.last.ID); err != nil {
-			return out, err
+			out.Refused++
+			refused = fmt.Errorf("delivery %s is not sent again: %w", clip(a.last.Delivery), err)
+			continue
 		}
 		out.Asked++
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "delivery had failed; asked for it again", slog.String(keyDelivery, a.last.Delivery), slog.String(keyEvent, clip(a.last.Event)))
 	}
-	return out, nil
+	return out, refused
+}
+
+// giveUp tells of a delivery that is not asked for again, once: the store remembers it for as long as the forge lists it. What the store
+// does not say is told again.
+func (h *Handler) giveUp(ctx context.Context, a Attempt) {
+	c, err := h.cfg.Store.Claim(ctx, Claim{ID: "given-up:" + a.Delivery}, h.cfg.Leases.Claimed)
+	if !errors.Is(err, ErrTaken) {
+		h.cfg.Log.LogAttrs(ctx, slog.LevelError, "delivery failed too often and is not asked for again: ask for it in the App's settings, or take the label off and add it again",
+			slog.String(keyDelivery, clip(a.Delivery)), slog.String(keyEvent, clip(a.Event)))
+	}
+	if err == nil {
+		err = h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
+	}
+	if err == nil || errors.Is(err, ErrTaken) {
+		h.gaveUp.Store(a.Delivery, a.At)
+	}
+}
+
+// forgetGivenUp lets go of what the forge lists no longer.
+func (h *Handler) forgetGivenUp(now time.Time) {
+	h.gaveUp.Range(func(delivery, at any) bool {
+		if now.Sub(at.(time.Time)) > sweepBack {
+			h.gaveUp.Delete(delivery)
+		}
+		return true
+	})
 }
 
 // waits doubles with each attempt that failed: twelve of them last more than a day, so that they outlast an outage.

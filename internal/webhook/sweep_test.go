@@ -3,12 +3,15 @@ package webhook_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/webhook"
 )
 
@@ -18,6 +21,7 @@ type journal struct {
 	short bool
 	asked []int64
 	err   error
+	stuck map[int64]bool // attempts that are not sent again
 }
 
 func (j *journal) Attempts(_ context.Context, since time.Time) ([]webhook.Attempt, bool, error) {
@@ -32,6 +36,9 @@ func (j *journal) Attempts(_ context.Context, since time.Time) ([]webhook.Attemp
 
 func (j *journal) Redeliver(_ context.Context, id int64) error {
 	j.asked = append(j.asked, id)
+	if j.stuck[id] {
+		return forge.ErrNotFound
+	}
 	return nil
 }
 
@@ -58,12 +65,76 @@ func TestASweepAsksForWhatNoAttemptGotThrough(t *testing.T) {
 	if err != nil || !slices.Equal(j.asked, []int64{3, 8}) || got != (webhook.Swept{Asked: 2, GivenUp: 1, Complete: true}) {
 		t.Errorf("asked for %v, %+v, %v; want the newest attempt at once and twice, the oldest delivery first", j.asked, got, err)
 	}
-	if !strings.Contains(log.String(), "failed too often") || !strings.Contains(log.String(), "deliveries=1") {
+	if !strings.Contains(log.String(), "failed too often") || !strings.Contains(log.String(), "delivery=hopeless") {
 		t.Errorf("the log does not tell of what was given up: %s", log.String())
 	}
 	j.err = errStore
 	if _, err := r.h.Sweep(context.Background()); err == nil {
 		t.Error("a log that cannot be read was swept")
+	}
+}
+
+// What is given up is told once, by whatever process looks, and again only where nobody can say that it was told.
+func TestADeliveryThatIsGivenUpIsToldOnce(t *testing.T) {
+	t.Parallel()
+	j := &journal{}
+	var log bytes.Buffer
+	lines := func() int { return strings.Count(log.String(), "failed too often") }
+	setup := func(c *webhook.Config) { c.Attempts, c.Log = j, slog.New(slog.NewTextHandler(&log, nil)) }
+	first := newRig(t, setup)
+	// Another process, on the same store.
+	second := newRig(t, func(c *webhook.Config) { setup(c); c.Store, c.Now = first.store, first.clock.Now })
+	for range 12 {
+		for _, d := range []string{"one", "two"} {
+			j.all = append(j.all, webhook.Attempt{ID: 1, Delivery: d, Event: "issues", At: first.clock.Now().Add(-20 * time.Hour)})
+		}
+	}
+	for range 5 {
+		for _, r := range []*rig{first, second} {
+			if got, err := r.h.Sweep(context.Background()); err != nil || got.GivenUp != 2 {
+				t.Fatal(got, err)
+			}
+		}
+		if _, err := first.h.Reap(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		first.clock.Advance(10 * time.Minute)
+	}
+	if lines() != 2 {
+		t.Errorf("two deliveries are told of %d times: %s", lines(), log.String())
+	}
+	down := newRig(t, func(c *webhook.Config) {
+		setup(c)
+		c.Now, c.Store = first.clock.Now, shaky{first.store, func() (bool, bool) { return true, false }}
+	})
+	for range 2 {
+		if _, err := down.h.Sweep(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines() != 6 {
+		t.Errorf("%d lines, want two more with each sweep that cannot know", lines())
+	}
+}
+
+func TestADeliveryThatIsNotSentAgainHoldsNoOtherUp(t *testing.T) {
+	t.Parallel()
+	j := &journal{stuck: map[int64]bool{}}
+	r := newRig(t, func(c *webhook.Config) { c.Attempts = j })
+	for id := range int64(20) {
+		j.all = append(j.all, webhook.Attempt{ID: id, Delivery: fmt.Sprint("d", id), Event: "issues", At: r.clock.Now().Add(-time.Duration(id+10) * time.Minute)})
+	}
+	j.stuck[19], j.stuck[12] = true, true
+	got, err := r.h.Sweep(context.Background())
+	if !errors.Is(err, forge.ErrNotFound) || !strings.Contains(err.Error(), "d12") || got != (webhook.Swept{Asked: 18, Refused: 2, Complete: true}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for id := range int64(20) {
+		j.stuck[id] = true
+	}
+	j.asked = nil
+	if got, err := r.h.Sweep(context.Background()); err == nil || got.Complete || len(j.asked) != 10 {
+		t.Errorf("a forge that is away was asked %d times: %+v %v", len(j.asked), got, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/clock"
@@ -103,6 +104,8 @@ type Handler struct {
 	cfg     Config
 	repos   policy.Globs
 	signing [][]byte
+
+	gaveUp sync.Map // delivery → time of its last attempt: what this process knows to have been told
 }
 
 // New checks the configuration. An error names the setting and what to do.

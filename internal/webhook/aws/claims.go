@@ -188,16 +188,18 @@ func (s *Claims) Expired(ctx context.Context, limit int) ([]webhook.Claim, error
 		return nil, err
 	}
 	var claims []webhook.Claim
+	var unread error
 	for _, i := range out.Items {
 		c, err := i.claim()
 		if err != nil {
-			return nil, err
+			unread = err
+			continue
 		}
 		if c != nil {
 			claims = append(claims, *c)
 		}
 	}
-	return claims, nil
+	return claims, unread
 }
 
 func (s *Claims) lapsed(c *webhook.Claim) bool {

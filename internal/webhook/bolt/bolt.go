@@ -18,6 +18,7 @@ var (
 	bucketKeys   = []byte("keys")   // key → id of the claim that holds it
 	bucketDue    = []byte("due")    // end of the lease, id → nothing
 	bucketQueue  = []byte("queue")  // time from which it may be taken, serial → message
+	bucketAside  = []byte("aside")  // serial → message that nobody works on by itself again
 	bucketCounts = []byte("counts") // counter → end, amount
 )
 
@@ -48,7 +49,7 @@ func Open(path string, now func() time.Time) (*File, error) {
 	db.MaxBatchDelay = groupDelay
 	f := &File{db: db, now: now, wake: make(chan struct{}, 1)}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, b := range [][]byte{bucketClaims, bucketKeys, bucketDue, bucketQueue, bucketCounts} {
+		for _, b := range [][]byte{bucketClaims, bucketKeys, bucketDue, bucketQueue, bucketAside, bucketCounts} {
 			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
 				return err
 			}

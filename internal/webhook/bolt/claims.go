@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -122,16 +123,22 @@ func (f *File) Release(_ context.Context, id string, attempt int, in webhook.Sta
 
 // Expired implements webhook.Store.
 func (f *File) Expired(_ context.Context, limit int) (out []webhook.Claim, err error) {
+	var unread int
+	var last error
 	err = f.db.View(func(tx *bbolt.Tx) error {
 		s := f.claims(tx)
 		cur := s.due.Cursor()
 		for k, _ := cur.First(); k != nil && len(out) < limit; k, _ = cur.Next() {
-			if len(k) < 8 || timeOf(k).After(s.now) {
+			if len(k) < 8 {
+				continue
+			}
+			if timeOf(k).After(s.now) {
 				return nil
 			}
 			c, err := s.get(string(k[8:]))
 			if err != nil {
-				return err
+				unread, last = unread+1, fmt.Errorf("claim %s: %w", k[8:], err)
+				continue
 			}
 			if c != nil {
 				out = append(out, *c)
@@ -139,6 +146,9 @@ func (f *File) Expired(_ context.Context, limit int) (out []webhook.Claim, err e
 		}
 		return nil
 	})
+	if err == nil && unread > 0 {
+		err = fmt.Errorf("%d claims of the file cannot be read, the last of them: %w", unread, last)
+	}
 	return out, err
 }
 

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -61,15 +62,17 @@ func (f *File) Take(_ context.Context, lease time.Duration) (out webhook.Taken, 
 	if err := f.db.View(func(tx *bbolt.Tx) error { return f.due(tx) }); err != nil {
 		return out, err
 	}
+	var unread error
 	err = f.db.Update(func(tx *bbolt.Tx) error {
 		if err := f.due(tx); err != nil {
 			return err
 		}
 		b := tx.Bucket(bucketQueue)
 		k, v := b.Cursor().First()
-		var e entry
-		if err := json.Unmarshal(v, &e); err != nil {
-			return fmt.Errorf("message %x of the queue: %w", k, err)
+		e, err := read(k, v)
+		if err != nil {
+			unread = fmt.Errorf("%w: entry %x of the file", webhook.ErrMessage, k)
+			return f.unreadable(tx, k, v)
 		}
 		e.Attempts, e.Taken = e.Attempts+1, true
 		receipt := moved(k, f.now().Add(lease))
@@ -79,12 +82,22 @@ func (f *File) Take(_ context.Context, lease time.Duration) (out webhook.Taken, 
 	if err == nil {
 		f.nudge() // another worker may find the next
 	}
-	return out, err
+	return out, cmp.Or(err, unread)
+}
+
+// keyBytes is the length of a key: a time and a serial number.
+const keyBytes = 16
+
+func read(k, v []byte) (e entry, err error) {
+	if len(k) != keyBytes {
+		return e, fmt.Errorf("a key of %d bytes", len(k))
+	}
+	return e, json.Unmarshal(v, &e)
 }
 
 func (f *File) due(tx *bbolt.Tx) error {
 	k, _ := tx.Bucket(bucketQueue).Cursor().First()
-	if k == nil || timeOf(k).After(f.now()) {
+	if k == nil || len(k) == keyBytes && timeOf(k).After(f.now()) {
 		return webhook.ErrEmpty
 	}
 	return nil
@@ -124,12 +137,9 @@ func (f *File) recover(tx *bbolt.Tx) error {
 	}
 	var all []held
 	err := b.ForEach(func(k, v []byte) error {
-		var e entry
-		if err := json.Unmarshal(v, &e); err != nil {
-			return fmt.Errorf("message %x of the queue: %w", k, err)
-		}
 		f.queued.Add(1)
-		if e.Taken {
+		// One that cannot be read is set aside, and told of, when its turn comes: it must not keep the others from being served.
+		if e, err := read(k, v); err == nil && e.Taken {
 			all = append(all, held{bytes.Clone(k), e})
 		}
 		return nil
