@@ -32,11 +32,17 @@ func Action(ctx context.Context, env Env) int {
 	if host.Input("doctor") == "true" {
 		return doctorJob(ctx, env, host)
 	}
-	req, err := jobRequest(env, host)
+	loan, err := borrow(ctx, env, host)
+	if err != nil {
+		return tellUnlent(host, err)
+	}
+	defer loan.giveBack(ctx)
+	req, err := jobRequest(env, host, first(loan.token, host.Input("github-token")))
 	if err != nil {
 		host.Error("Proctor", err.Error())
 		return exitUsage
 	}
+	loan.shorten(&req.override)
 	host.Mask(req.secrets...)
 	view := newAccount(env.Stdout, false, env.Now)
 	view.line = host.Line
@@ -77,13 +83,12 @@ func tellJob(host ci.Host, rec evidence.Record, reports string) int {
 
 // jobRequest reads what the job gives: inputs, event, tokens. Whatever is wrong is told before anything
 // is started.
-func jobRequest(env Env, host ci.Host) (request, error) {
+func jobRequest(env Env, host ci.Host, token string) (request, error) {
 	job := host.Job()
 	over, err := overrides(host)
 	if err != nil {
 		return request{}, err
 	}
-	token := host.Input("github-token")
 	if job.System == "gitlab" {
 		token = first(env.Getenv("PROCTOR_GITLAB_TOKEN"), env.Getenv("GITLAB_TOKEN"))
 	}
@@ -98,7 +103,7 @@ func jobRequest(env Env, host ci.Host) (request, error) {
 	req := request{
 		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
-		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, key.Value, other.Key.Value, google.Key.Value),
+		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, host.Input("github-token"), key.Value, other.Key.Value, google.Key.Value),
 		heldDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
 	}
 	req.parse, err = jobTrigger(host)

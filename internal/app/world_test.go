@@ -44,23 +44,25 @@ type setting struct {
 	leaks    bool   // a control in which the sealed text may be seen
 
 	enterprise bool // the API lies below /api/v3
+	exchange   bool // the webhook gives runs their tokens
 }
 
 // world is a GitHub, a model, a webhook and a runner on loopback, with one issue.
 type world struct {
-	t       *testing.T
-	dir     string
-	hub     *forgetest.GitHub
-	model   *agenttest.Model
-	called  chan struct{}          // gets one element for each model call
-	mid     atomic.Pointer[func()] // what happens in front of the next model call, once
-	runner  forgetest.Runner
-	env     map[string]string
-	key     string
-	issue   int
-	hook    string   // where the webhook listens
-	peoples []string // refs that people made
-	mark    string   // what nobody may see, "" where everybody may
+	t        *testing.T
+	dir      string
+	hub      *forgetest.GitHub
+	model    *agenttest.Model
+	called   chan struct{}          // gets one element for each model call
+	mid      atomic.Pointer[func()] // what happens in front of the next model call, once
+	runner   forgetest.Runner
+	env      map[string]string
+	key      string
+	issue    int
+	hook     string   // where the webhook listens
+	tokenURL string   // of its exchange
+	peoples  []string // refs that people made
+	mark     string   // what nobody may see, "" where everybody may
 }
 
 // What the sealed file holds and nobody may see, and the two lines of the answer that the gates look at. In a file
@@ -102,7 +104,7 @@ func again(t *testing.T, s setting) *world {
 	for path, content := range repository(s) {
 		tree[path] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(content, dirMark, w.dir)), Mode: 0o644}
 	}
-	hub, err := forgetest.NewGitHub(forgetest.Options{Dir: filepath.Join(w.dir, "forge"), Files: tree, WorkflowTriggers: s.byLabel, Enterprise: s.enterprise})
+	hub, err := forgetest.NewGitHub(forgetest.Options{Dir: filepath.Join(w.dir, "forge"), Files: tree, WorkflowTriggers: s.byLabel, Enterprise: s.enterprise, Installation: map[bool]int64{true: appInstall}[s.exchange]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func again(t *testing.T, s setting) *world {
 		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: self, Env: map[string]string{"ANTHROPIC_BASE_URL": server.URL}}},
 	}
 	if !s.byLabel {
-		w.serveWebhook()
+		w.serveWebhook(s.exchange)
 	}
 	title, body := s.title, s.body
 	if title == "" {
@@ -146,12 +148,16 @@ func again(t *testing.T, s setting) *world {
 }
 
 // serveWebhook puts the real handler behind the forge's deliveries.
-func (w *world) serveWebhook() {
+func (w *world) serveWebhook(exchange bool) {
 	w.hub.AddBot(appBot, "write")
+	door := &doorway{}
+	server := httptest.NewServer(door)
+	w.t.Cleanup(server.Close)
+	w.tokenURL = server.URL + "/token"
 	token := w.hub.NewToken(forgetest.Token{Login: appBot, Installation: true, Permissions: map[string]string{"actions": "write", "contents": "read", "issues": "write", "metadata": "read"}})
 	h, err := webhook.New(webhook.Config{
 		GitHubSecrets: []string{hookSecret}, Store: webhook.NewMemory(time.Now), Now: time.Now,
-		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()},
+		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()}, Exchange: w.exchange(exchange),
 		Connect: func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
 			return github.New(github.Config{BaseURL: w.hub.APIURL(), ServerURL: w.hub.URL(), Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, Now: time.Now, Sleep: clock.Sleep})
 		},
@@ -159,8 +165,7 @@ func (w *world) serveWebhook() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	server := httptest.NewServer(h)
-	w.t.Cleanup(server.Close)
+	door.Handler = h
 	w.hook = server.URL + "/github"
 	w.hub.SetHook(w.hook, hookSecret)
 }

@@ -23,6 +23,9 @@ type Override struct {
 	MaxTicks    int
 	MaxCost     money.USD
 	MaxDuration time.Duration
+	// Remaining is the time that the run has whatever the file says, such as its token's. It lowers stops.max_duration and, unlike
+	// MaxDuration, asks for nothing where it is longer.
+	Remaining time.Duration
 }
 
 // Narrow applies o to c. Limits only go down. It returns what changed, one line each, or an Errors in
@@ -39,6 +42,10 @@ func Narrow(c Config, o Override) (Config, []string, error) {
 	out.Stops.MaxTicks = lower(&n, "max_ticks", "stops.max_ticks", c.Stops.MaxTicks, o.MaxTicks, func(v int) string { return fmt.Sprint(v) })
 	out.Stops.MaxCost = lower(&n, "max_cost_usd", "stops.max_cost_usd", c.Stops.MaxCost, o.MaxCost, money.USD.Decimal)
 	out.Stops.MaxDuration = lower(&n, "max_duration", "stops.max_duration", c.Stops.MaxDuration, o.MaxDuration, durationText)
+	if o.Remaining > 0 && o.Remaining < out.Stops.MaxDuration {
+		n.changed = append(n.changed, fmt.Sprintf("stops.max_duration: %s → %s (the time that the run's token has left)", durationText(out.Stops.MaxDuration), durationText(o.Remaining)))
+		out.Stops.MaxDuration = o.Remaining
+	}
 	if len(n.errs) > 0 {
 		return c, nil, n.errs
 	}

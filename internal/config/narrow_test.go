@@ -136,3 +136,21 @@ func TestTheDigestFollowsMeaningNotSpelling(t *testing.T) {
 		t.Error("another meaning, the same digest")
 	}
 }
+
+// What a run's token has left lowers its time and never raises it, whatever the file and an input say.
+func TestTheRemainingTimeOnlyLowers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, input, left, want time.Duration }{
+		{45 * time.Minute, 0, 55 * time.Minute, 45 * time.Minute},
+		{3 * time.Hour, 0, 55 * time.Minute, 55 * time.Minute},
+		{3 * time.Hour, 10 * time.Minute, 55 * time.Minute, 10 * time.Minute},
+		{3 * time.Hour, 0, 0, 3 * time.Hour},
+	} {
+		cfg := config.Default()
+		cfg.Stops.MaxDuration = c.file
+		got, changed, err := config.Narrow(cfg, config.Override{MaxDuration: c.input, Remaining: c.left})
+		if err != nil || got.Stops.MaxDuration != c.want || (len(changed) > 0) != (c.want != c.file) {
+			t.Errorf("%+v: %s, %q, %v", c, got.Stops.MaxDuration, changed, err)
+		}
+	}
+}

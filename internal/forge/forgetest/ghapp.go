@@ -8,10 +8,14 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// repositoryID is that of the one repository.
+const repositoryID = 500
 
 // app is a GitHub App installed in the repository.
 type app struct {
@@ -47,6 +51,7 @@ func (g *GitHub) appRoutes() []route {
 		{"GET /app/hook/deliveries", "", "", listAttempts},
 		{"POST /app/hook/deliveries/{number}/attempts", "", "", repeatAttempt},
 		{"POST /app/installations/{number}/access_tokens", "", "", createInstallationToken},
+		{"DELETE /installation/token", "", "", revokeInstallationToken},
 	}
 }
 
@@ -75,18 +80,19 @@ func createInstallationToken(c *call) (int, any, error) {
 		return 0, nil, refuse(http.StatusForbidden, "This installation has been suspended")
 	}
 	var in struct {
-		Repositories []string          `json:"repositories"`
-		Permissions  map[string]string `json:"permissions"`
+		Repositories  []string          `json:"repositories"`
+		RepositoryIDs []int64           `json:"repository_ids"`
+		Permissions   map[string]string `json:"permissions"`
 	}
 	if len(c.body) > 0 {
 		if err := c.decode(&in); err != nil {
 			return 0, nil, err
 		}
 	}
-	for _, r := range in.Repositories {
-		if !strings.EqualFold(r, c.g.opt.Name) {
-			return 0, nil, refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
-		}
+	elsewhere := slices.ContainsFunc(in.Repositories, func(r string) bool { return !strings.EqualFold(r, c.g.opt.Name) }) ||
+		slices.ContainsFunc(in.RepositoryIDs, func(id int64) bool { return id != repositoryID })
+	if elsewhere {
+		return 0, nil, refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
 	}
 	permissions := maps.Clone(a.permissions)
 	if in.Permissions != nil {
@@ -102,6 +108,15 @@ func createInstallationToken(c *call) (int, any, error) {
 	expires := c.g.now().Add(time.Hour)
 	c.g.tokens[value] = &Token{Login: a.slug + "[bot]", Permissions: permissions, Installation: true, Expires: expires}
 	return http.StatusCreated, obj{"token": value, "expires_at": stampOf(expires), "permissions": permissions, "repository_selection": "selected"}, nil
+}
+
+// revokeInstallationToken ends the token that asks for it.
+func revokeInstallationToken(c *call) (int, any, error) {
+	if !c.token.Installation {
+		return 0, nil, refuse(http.StatusForbidden, "Resource not accessible by personal access token")
+	}
+	maps.DeleteFunc(c.g.tokens, func(_ string, t *Token) bool { return t == c.token })
+	return http.StatusNoContent, nil, nil
 }
 
 // appJWT checks signature, issuer and times as GitHub does: RS256, at most ten minutes, not from the future.
@@ -156,4 +171,17 @@ func issuer(v any) string {
 		return strconv.FormatInt(int64(v), 10)
 	}
 	return ""
+}
+
+// InstallationTokens are the tokens of the App's installation that are good now.
+func (g *GitHub) InstallationTokens() []Token {
+	g.state.Lock()
+	defer g.state.Unlock()
+	var out []Token
+	for _, t := range g.tokens {
+		if t.Installation && (t.Expires.IsZero() || g.now().Before(t.Expires)) {
+			out = append(out, *t)
+		}
+	}
+	return out
 }

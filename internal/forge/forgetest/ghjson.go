@@ -50,7 +50,7 @@ func (g *GitHub) webURL() string { return g.url + "/" + g.fullName() }
 func (g *GitHub) repoJSON() obj {
 	u := g.repoURL()
 	r := obj{
-		"id": int64(500), "node_id": nodeID("R_", 500), "name": g.opt.Name, "full_name": g.fullName(), "private": g.opt.Private,
+		"id": int64(repositoryID), "node_id": nodeID("R_", repositoryID), "name": g.opt.Name, "full_name": g.fullName(), "private": g.opt.Private,
 		"owner": g.userJSON(g.user(g.opt.Owner)), "html_url": g.webURL(), "description": nil, "fork": false, "url": u,
 		"homepage": nil, "size": 1, "stargazers_count": 0, "watchers_count": 0, "language": nil, "forks_count": 0,
 		"open_issues_count": g.openIssues(), "default_branch": g.opt.DefaultBranch, "topics": []string{}, "is_template": false,

@@ -114,6 +114,9 @@ type jobRun struct {
 	log   *logWriter
 	dir   string
 	token string
+	// Where a job with `id-token: write` asks for its identity; "" for others.
+	identityURL, identityToken string
+
 	scope scope
 	env   map[string]string // job env, then GITHUB_ENV
 	paths []string          // GITHUB_PATH, newest first
@@ -149,6 +152,12 @@ func (r *Runner) job(ctx context.Context, run *Run, j job, log *logWriter) (JobR
 	jr.token = r.GitHub.NewToken(Token{Job: true, Permissions: permissions})
 	defer r.GitHub.Revoke(jr.token)
 	log.mask(jr.token)
+	if permissions["id_token"] == "write" {
+		var end func()
+		jr.identityURL, jr.identityToken, end = r.GitHub.identityOf(run)
+		defer end()
+		log.mask(jr.identityToken)
+	}
 	jr.addContexts()
 	if j.Timeout > 0 {
 		var cancel context.CancelCauseFunc

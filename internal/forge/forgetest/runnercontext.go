@@ -51,7 +51,7 @@ func (g *GitHub) contexts(r *Run, vars map[string]string) scope {
 	}
 	return scope{status: "success", contexts: map[string]any{
 		"github": map[string]any{
-			"event_name": r.Event, "event": event, "repository": g.fullName(), "repository_owner": g.opt.Owner, "repository_id": "500",
+			"event_name": r.Event, "event": event, "repository": g.fullName(), "repository_owner": g.opt.Owner, "repository_id": fmt.Sprint(repositoryID),
 			"actor": r.Actor, "actor_id": fmt.Sprint(g.user(r.Actor).id), "triggering_actor": r.Actor, "ref": r.Ref, "sha": r.SHA,
 			"ref_name": strings.TrimPrefix(strings.TrimPrefix(r.Ref, "refs/heads/"), "refs/tags/"), "ref_type": "branch",
 			"run_id": fmt.Sprint(r.ID), "run_number": fmt.Sprint(r.Number), "run_attempt": fmt.Sprint(r.Attempt), "workflow": r.Name,

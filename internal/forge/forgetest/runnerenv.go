@@ -79,10 +79,8 @@ func (jr *jobRun) seeEnv(m map[string]string) {
 
 // addOIDC gives the request variables only to a job with `id-token: write`.
 func (jr *jobRun) addOIDC(env map[string]string) {
-	p, err := jr.run.workflow.jobPermissions(jr.job)
-	if err == nil && p["id_token"] == "write" {
-		env["ACTIONS_ID_TOKEN_REQUEST_URL"] = "http://127.0.0.1:9/idtoken?"
-		env["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] = "oidc-" + secret(8)
+	if jr.identityURL != "" {
+		env["ACTIONS_ID_TOKEN_REQUEST_URL"], env["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] = jr.identityURL, jr.identityToken
 	}
 }
 
