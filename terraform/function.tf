@@ -36,6 +36,7 @@ resource "aws_lambda_function" "webhook" {
     variables = merge(
       var.settings,
       { for variable, parameter in var.parameters : "${variable}_PARAMETER" => parameter },
+      { for arn in compact([var.app_kms_key_arn]) : "GITHUB_APP_KMS_KEY" => arn },
       { PROCTOR_TABLE = aws_dynamodb_table.claims.name, PROCTOR_QUEUE_URL = aws_sqs_queue.deliveries.url },
     )
   }

@@ -57,6 +57,15 @@ locals {
         Condition = { StringEquals = { "kms:ViaService" = [local.via.ssm] } }
       } if length(arns) > 0
     ],
+    [
+      for arn in compact([var.app_kms_key_arn]) : {
+        Sid       = "SignAsTheApp"
+        Effect    = "Allow"
+        Action    = ["kms:Sign"]
+        Resource  = [arn]
+        Condition = { StringEquals = { "kms:SigningAlgorithm" = ["RSASSA_PKCS1_V1_5_SHA_256"] } }
+      }
+    ],
   )
 }
 

@@ -85,6 +85,21 @@ variable "parameter_kms_key_arns" {
   default     = []
 }
 
+variable "app_kms_key_arn" {
+  description = "RSA_2048 key of KMS for SIGN_VERIFY that holds the GitHub App's private key, in place of the parameter GITHUB_APP_PRIVATE_KEY; null for that one."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.app_kms_key_arn == null || can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/.+$", var.app_kms_key_arn))
+    error_message = "app_kms_key_arn is the ARN of a key, arn:aws:kms:REGION:ACCOUNT:key/ID. An alias cannot stand in a role's policy."
+  }
+  validation {
+    condition     = var.app_kms_key_arn == null || !contains(keys(var.parameters), "GITHUB_APP_PRIVATE_KEY")
+    error_message = "app_kms_key_arn and the parameter GITHUB_APP_PRIVATE_KEY are both given. Leave the parameter out, and destroy that copy of the key."
+  }
+}
+
 variable "memory_mb" {
   description = "Memory of the function. Its share of a processor grows with it."
   type        = number

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge/github"
@@ -13,6 +14,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/policy"
 	"github.com/proctor-ci/proctor/internal/trigger"
 	"github.com/proctor-ci/proctor/internal/webhook"
+	"github.com/proctor-ci/proctor/internal/webhook/aws"
 	"github.com/proctor-ci/proctor/internal/webhook/ghapp"
 )
 
@@ -114,18 +116,11 @@ func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, er
 }
 
 func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target) (webhook.Forge, error), *ghapp.App, error) {
-	raw, err := e.secret("GITHUB_APP_PRIVATE_KEY")
-	if err != nil {
+	c := ghapp.Config{BaseURL: base, AppID: id}
+	if err := privateKey(e, &c); err != nil {
 		return nil, nil, err
 	}
-	if raw == "" {
-		return nil, nil, errors.New("GITHUB_APP_ID is set and GITHUB_APP_PRIVATE_KEY is not: set it, or GITHUB_APP_PRIVATE_KEY_FILE to the .pem file's path")
-	}
-	key, err := ghapp.ParseKey([]byte(raw))
-	if err != nil {
-		return nil, nil, fmt.Errorf("GITHUB_APP_PRIVATE_KEY: %w", err)
-	}
-	app, err := ghapp.New(ghapp.Config{BaseURL: base, AppID: id, Key: key})
+	app, err := ghapp.New(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,6 +136,35 @@ func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target
 		client.Timeout = forgeTime
 		return github.New(github.Config{BaseURL: base, Owner: to.Repo.Owner, Repo: to.Repo.Name, HTTP: client})
 	}, app, nil
+}
+
+// privateKey finds the App's private key: in the environment, a file, a parameter, or in KMS.
+func privateKey(e env, c *ghapp.Config) error {
+	raw, err := e.secret("GITHUB_APP_PRIVATE_KEY")
+	kept := strings.TrimSpace(e.getenv("GITHUB_APP_KMS_KEY"))
+	switch {
+	case err != nil:
+		return err
+	case raw != "" && kept != "":
+		return errors.New("GITHUB_APP_PRIVATE_KEY and GITHUB_APP_KMS_KEY are both set: unset the first, and destroy that copy of the key")
+	case kept != "":
+		client, err := awsClient(e)
+		if err != nil {
+			return fmt.Errorf("GITHUB_APP_KMS_KEY: %w", err)
+		}
+		s, err := aws.NewSigner(client, kept)
+		if err != nil {
+			return fmt.Errorf("GITHUB_APP_KMS_KEY: %w", err)
+		}
+		c.Sign = s.Sign
+		return nil
+	case raw == "":
+		return errors.New("GITHUB_APP_ID is set and GITHUB_APP_PRIVATE_KEY is not: set it, GITHUB_APP_PRIVATE_KEY_FILE to the .pem file's path, or GITHUB_APP_KMS_KEY")
+	}
+	if c.Key, err = ghapp.ParseKey([]byte(raw)); err != nil {
+		return fmt.Errorf("GITHUB_APP_PRIVATE_KEY: %w", err)
+	}
+	return nil
 }
 
 func gitlabDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), error) {

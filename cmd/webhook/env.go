@@ -26,6 +26,7 @@ func variables() []variable {
 		{"PROCTOR_GITLAB_SIGNING_TOKEN", "GitLab signing token, whsec_… (also _FILE)"},
 		{"GITHUB_APP_ID", "id of the GitHub App that starts runs"},
 		{"GITHUB_APP_PRIVATE_KEY", "its private key: PEM, with \\n for line ends, or base64 (also _FILE)"},
+		{"GITHUB_APP_KMS_KEY", "id, ARN or alias of that key in AWS KMS, which it never leaves; instead of GITHUB_APP_PRIVATE_KEY"},
 		{"GITHUB_TOKEN", "a token instead of an App, for one owner's repositories (also _FILE)"},
 		{"GITHUB_API_URL", "https://HOST/api/v3 for Enterprise Server; default https://api.github.com"},
 		{"GITLAB_TOKEN", "GitLab access token with the api scope (also _FILE)"},

@@ -222,3 +222,20 @@ run "no_alarms_where_none_are_wanted_a_zip_in_s3_and_the_exchange" {
     error_message = "the exchange has no route"
   }
 }
+
+run "an_app_whose_key_never_leaves_kms" {
+  variables {
+    app_kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/app"
+    parameters      = { PROCTOR_WEBHOOK_SECRET = "/proctor/webhook-secret" }
+  }
+  assert {
+    condition     = aws_lambda_function.webhook.environment[0].variables["GITHUB_APP_KMS_KEY"] == var.app_kms_key_arn
+    error_message = "the function does not know the key"
+  }
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : [s.Sid, s.Action, s.Resource, s.Condition.StringEquals["kms:SigningAlgorithm"]] if s.Sid == "SignAsTheApp"] == [
+      ["SignAsTheApp", ["kms:Sign"], ["arn:aws:kms:eu-central-1:123456789012:key/app"], ["RSASSA_PKCS1_V1_5_SHA_256"]],
+    ]
+    error_message = "use of the key: ${aws_iam_role_policy.function.policy}"
+  }
+}

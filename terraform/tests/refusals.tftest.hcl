@@ -116,3 +116,20 @@ run "an_unknown_architecture" {
   }
   expect_failures = [var.architecture]
 }
+
+run "an_alias_for_the_apps_key" {
+  command = plan
+  variables {
+    app_kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:alias/app"
+  }
+  expect_failures = [var.app_kms_key_arn]
+}
+
+run "the_apps_key_twice" {
+  command = plan
+  variables {
+    app_kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/app"
+    parameters      = { PROCTOR_WEBHOOK_SECRET = "/proctor/webhook-secret", GITHUB_APP_PRIVATE_KEY = "/proctor/app-key" }
+  }
+  expect_failures = [var.app_kms_key_arn]
+}

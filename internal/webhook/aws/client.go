@@ -1,4 +1,5 @@
-// Package aws owns the webhook's calls to AWS: claims in DynamoDB, messages to SQS, secrets from SSM. It must
+// Package aws owns the webhook's calls to AWS: claims in DynamoDB, messages to SQS, secrets from SSM, signatures
+// from KMS. It must
 // never call anything before it is asked to (the init phase has no network), nor send a payload or a person's
 // text anywhere.
 package aws

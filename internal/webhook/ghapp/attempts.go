@@ -17,7 +17,7 @@ const maxPages = 20
 
 // Attempts implements webhook.Attempts as the App itself, which alone may read its log.
 func (a *App) Attempts(ctx context.Context, since time.Time) ([]webhook.Attempt, bool, error) {
-	api, err := a.api()
+	api, err := a.api(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -46,7 +46,7 @@ func (a *App) Attempts(ctx context.Context, since time.Time) ([]webhook.Attempt,
 
 // Redeliver implements webhook.Attempts. GitHub answers 202: it will be tried.
 func (a *App) Redeliver(ctx context.Context, id int64) error {
-	api, err := a.api()
+	api, err := a.api(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,11 @@ func (a *App) Redeliver(ctx context.Context, id int64) error {
 	return nil
 }
 
-func (a *App) api() (*github.Client, error) {
-	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a.cfg.AppID, a.cfg.Key, a.cfg.Now}))
+func (a *App) api(ctx context.Context) (*github.Client, error) {
+	if err := a.sign(ctx); err != nil {
+		return nil, err
+	}
+	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a}))
 	if err != nil {
 		return nil, err
 	}

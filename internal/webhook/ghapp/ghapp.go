@@ -4,7 +4,10 @@ package ghapp
 
 import (
 	"context"
+	"crypto"
 	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +29,9 @@ type Config struct {
 	// BaseURL of the REST API: https://api.github.com when empty; https://HOST/api/v3 on Enterprise Server.
 	BaseURL string
 	AppID   int64
-	Key     *rsa.PrivateKey
+	// Key is the App's, or Sign signs with it where it is kept: a SHA-256 digest, by RSASSA-PKCS1-v1_5. One of them is set.
+	Key  *rsa.PrivateKey
+	Sign func(ctx context.Context, digest []byte) ([]byte, error)
 	// Transport carries every request, http.DefaultTransport when nil.
 	Transport http.RoundTripper
 	Now       func() time.Time
@@ -39,6 +44,10 @@ type App struct {
 
 	mu      sync.Mutex
 	clients map[target]*ghinstallation.Transport
+
+	signing sync.Mutex
+	said    string    // the App's own token, as it was signed last
+	until   time.Time // its end
 }
 
 type target struct {
@@ -57,8 +66,15 @@ func New(c Config) (*App, error) {
 	if c.AppID <= 0 {
 		return nil, errors.New("the App's id is missing: it stands on the App's settings page")
 	}
-	if c.Key == nil {
+	switch {
+	case c.Key == nil && c.Sign == nil:
 		return nil, errors.New("the App's private key is missing: make one on the App's settings page")
+	case c.Key != nil && c.Sign != nil:
+		return nil, errors.New("the App's private key is given and kept elsewhere, too: give one of them")
+	case c.Sign == nil:
+		c.Sign = func(_ context.Context, digest []byte) ([]byte, error) {
+			return rsa.SignPKCS1v15(nil, c.Key, crypto.SHA256, digest)
+		}
 	}
 	if c.BaseURL == "" {
 		c.BaseURL = "https://api.github.com"
@@ -85,6 +101,9 @@ func (a *App) Client(ctx context.Context, install int64, owner, repo string) (*h
 	}
 	tr, err := a.transport(target{install, owner, repo})
 	if err != nil {
+		return nil, err
+	}
+	if err := a.sign(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := tr.Token(ctx); err != nil {
@@ -117,7 +136,7 @@ func (a *App) transport(t target) (*ghinstallation.Transport, error) {
 
 // installed has an apps transport of its own: refreshing writes to it, under the installation's lock alone.
 func (a *App) installed(install int64, o *github.InstallationTokenOptions) (*ghinstallation.Transport, error) {
-	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a.cfg.AppID, a.cfg.Key, a.cfg.Now}))
+	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a}))
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +160,9 @@ func (a *App) RunToken(ctx context.Context, install, repository int64) (string, 
 		},
 	})
 	if err != nil {
+		return "", time.Time{}, err
+	}
+	if err := a.sign(ctx); err != nil {
 		return "", time.Time{}, err
 	}
 	token, err := tr.Token(ctx)
@@ -185,20 +207,47 @@ func tokenError(err error) error {
 	return e
 }
 
-// signer dates the App's JWT a minute back, against clocks that run ahead, and ends it below the ten
-// minutes GitHub allows.
+// The App's own token is dated a minute back, against clocks that run ahead, and ends below the ten minutes that GitHub allows. One is used
+// until half of its time is over: a key that is kept elsewhere costs a call for each signature.
 // https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app
-type signer struct {
-	appID int64
-	key   *rsa.PrivateKey
-	now   func() time.Time
+const (
+	jwtBack = time.Minute
+	jwtLife = 8 * time.Minute
+)
+
+// sign sees to it that the App's own token is good for some minutes.
+func (a *App) sign(ctx context.Context) error {
+	a.signing.Lock()
+	defer a.signing.Unlock()
+	now := a.cfg.Now().Truncate(time.Second)
+	if left := a.until.Sub(now); left > jwtLife/2 && left <= jwtLife {
+		return nil
+	}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
+		Issuer: strconv.FormatInt(a.cfg.AppID, 10), IssuedAt: jwt.NewNumericDate(now.Add(-jwtBack)), ExpiresAt: jwt.NewNumericDate(now.Add(jwtLife)),
+	}).SigningString()
+	if err != nil {
+		return err
+	}
+	digest := sha256.Sum256([]byte(text))
+	sig, err := a.cfg.Sign(ctx, digest[:])
+	if err != nil {
+		return fmt.Errorf("sign as the App: %w", err)
+	}
+	a.said, a.until = text+"."+base64.RawURLEncoding.EncodeToString(sig), now.Add(jwtLife)
+	return nil
 }
 
+// signer gives ghinstallation the token that sign made: its interface knows no context, and loses what an error wraps.
+type signer struct{ app *App }
+
 func (s signer) Sign(jwt.Claims) (string, error) {
-	now := s.now().Truncate(time.Second)
-	return jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
-		Issuer: strconv.FormatInt(s.appID, 10), IssuedAt: jwt.NewNumericDate(now.Add(-time.Minute)), ExpiresAt: jwt.NewNumericDate(now.Add(8 * time.Minute)),
-	}).SignedString(s.key)
+	s.app.signing.Lock()
+	defer s.app.signing.Unlock()
+	if !s.app.cfg.Now().Before(s.app.until) {
+		return "", errors.New("the App's own token has run out")
+	}
+	return s.app.said, nil
 }
 
 // hostGuard lets a token go to the API's own host only, redirects included.
