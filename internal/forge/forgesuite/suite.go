@@ -29,6 +29,10 @@ type Site interface {
 	PullComments(number int) []forgetest.Comment
 	OpenPull(title, head, base, author string, fromFork bool) int
 	MergePull(number int) error
+	ReviewPull(number int, author, state, body string, lines ...forgetest.ReviewLine) (int64, error)
+	ReplyInThread(number, n int, author, body string) error
+	ResolveThread(number, n int) error
+	Threads(number int) []forgetest.Thread
 	Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error)
 	Issue(number int) (forgetest.Issue, bool)
 	Pulls() []forgetest.Pull
@@ -45,7 +49,7 @@ type World struct {
 	Bot string
 	// Clock is the client's and the forge's: sleeping moves it.
 	Clock *Clock
-	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "list-pulls", "create-comment", "issue",
+	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "answer-thread", "list-pulls", "create-comment", "issue",
 	// "update-comment", "comments", "labels" (whatever sets them), "dispatch".
 	Paths map[string]string
 	// Roles are words for AddUser by forge.Role.

@@ -22,8 +22,8 @@ func GitHub(t *testing.T, enterprise bool, dial func(*testing.T, *forgetest.GitH
 		Started: func() int { return len(g.Runs()) },
 		Paths: map[string]string{
 			"create-pull": "POST /repos/*/*/pulls", "create-comment": "POST /repos/*/*/issues/*/comments",
-			"answer-pull": "POST /repos/*/*/issues/*/comments",
-			"issue":       "GET /repos/*/*/issues/*", "dispatch": "POST /repos/*/*/actions/workflows/*/dispatches",
+			"answer-pull": "POST /repos/*/*/issues/*/comments", "answer-thread": "POST /repos/*/*/pulls/*/comments/*/replies",
+			"issue": "GET /repos/*/*/issues/*", "dispatch": "POST /repos/*/*/actions/workflows/*/dispatches",
 		},
 		Roles: map[forge.Role]string{
 			forge.RoleAdmin: "admin", forge.RoleMaintain: "maintain", forge.RoleWrite: "write", forge.RoleTriage: "triage", forge.RoleRead: "read",
@@ -45,8 +45,8 @@ func GitLab(t *testing.T, dial func(*testing.T, *forgetest.GitLab, string, *Cloc
 		Started: func() int { return len(g.Pipelines()) },
 		Paths: map[string]string{
 			"create-pull": "POST /projects/*/merge_requests", "create-comment": "POST /projects/*/issues/*/notes",
-			"answer-pull": "POST /projects/*/merge_requests/*/notes",
-			"issue":       "GET /projects/*/issues/*", "dispatch": "POST /projects/*/pipeline",
+			"answer-pull": "POST /projects/*/merge_requests/*/notes", "answer-thread": "POST /projects/*/merge_requests/*/discussions/*/notes",
+			"issue": "GET /projects/*/issues/*", "dispatch": "POST /projects/*/pipeline",
 		},
 		Roles: map[forge.Role]string{
 			forge.RoleAdmin: "owner", forge.RoleMaintain: "maintainer", forge.RoleWrite: "developer", forge.RoleTriage: "reporter", forge.RoleRead: "guest",

@@ -128,14 +128,17 @@ func (g *GitHub) queue(w *workflow, file, event, ref, sha, actor string, inputs 
 
 // startWorkflows queues every workflow of the default branch that listens to this event.
 func (g *GitHub) startWorkflows(event, action, actor string, payload obj) {
+	if sha, err := g.repo.branch(g.opt.DefaultBranch); err == nil {
+		g.startWorkflowsOn("refs/heads/"+g.opt.DefaultBranch, sha, event, action, actor, payload)
+	}
+}
+
+// startWorkflowsOn queues every workflow of a commit that listens to this event.
+func (g *GitHub) startWorkflowsOn(ref, sha, event, action, actor string, payload obj) {
 	if !g.opt.WorkflowTriggers {
 		return
 	}
 	ctx := context.Background()
-	sha, err := g.repo.branch(g.opt.DefaultBranch)
-	if err != nil {
-		return
-	}
 	files, _ := g.repo.list(ctx, sha, workflowDir) // none: nothing starts
 	for _, f := range files {
 		if ext := path.Ext(f); ext != ".yml" && ext != ".yaml" || g.disabled[path.Base(f)] {
@@ -143,7 +146,7 @@ func (g *GitHub) startWorkflows(event, action, actor string, payload obj) {
 		}
 		// A file that does not parse starts nothing; GitHub shows a failed run, which nobody here looks at.
 		if w, err := g.workflowAt(ctx, sha, f); err == nil && w.listens(event, action) {
-			g.queue(w, f, event, "refs/heads/"+g.opt.DefaultBranch, sha, actor, nil, payload)
+			g.queue(w, f, event, ref, sha, actor, nil, payload)
 		}
 	}
 }

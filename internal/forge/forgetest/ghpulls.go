@@ -21,6 +21,8 @@ type pull struct {
 	merged     time.Time
 	reviewers  []string
 	fork       bool // the head lives in a fork
+	reviews    []*review
+	threads    []*thread
 }
 
 func (g *GitHub) pullRoutes() []route {
@@ -30,6 +32,9 @@ func (g *GitHub) pullRoutes() []route {
 		{"GET /repos/{owner}/{repo}/pulls/{number}", "pull_requests", "read", getPull},
 		{"PATCH /repos/{owner}/{repo}/pulls/{number}", "pull_requests", "write", editPull},
 		{"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers", "pull_requests", "write", requestReviewers},
+		{"GET /repos/{owner}/{repo}/pulls/{number}/reviews", "pull_requests", "read", listReviews},
+		{"GET /repos/{owner}/{repo}/pulls/{number}/reviews/{id}", "pull_requests", "read", getReview},
+		{"POST /repos/{owner}/{repo}/pulls/{number}/comments/{id}/replies", "pull_requests", "write", replyReview},
 	}
 }
 

@@ -64,13 +64,18 @@ func getUser(c *call) (int, any, error) {
 	return http.StatusOK, u, nil
 }
 
-// graphql knows the one question the program asks: who a token is.
+// graphql knows the two questions the program asks: who a token is, and a pull request's review threads.
 func graphql(c *call) (int, any, error) {
 	var in struct {
-		Query string `json:"query"`
+		Query     string       `json:"query"`
+		Variables threadsAsked `json:"variables"`
 	}
-	if err := json.Unmarshal(c.body, &in); err != nil || !strings.Contains(in.Query, "viewer") {
-		return http.StatusOK, obj{"errors": []obj{{"message": "the test forge answers only {viewer{login databaseId}}"}}}, nil
+	err := json.Unmarshal(c.body, &in)
+	switch {
+	case err == nil && strings.Contains(in.Query, "reviewThreads"):
+		return c.reviewThreads(in.Variables)
+	case err != nil || !strings.Contains(in.Query, "viewer"):
+		return http.StatusOK, obj{"errors": []obj{{"message": "the test forge answers only {viewer{login databaseId}} and reviewThreads"}}}, nil
 	}
 	a := c.g.user(c.token.Login)
 	return http.StatusOK, obj{"data": obj{"viewer": obj{"login": a.login, "databaseId": a.id}}}, nil

@@ -255,3 +255,21 @@ func (r *bareRepo) stat(ctx context.Context, base, head string) stat {
 	}
 	return s
 }
+
+// merge makes ref the merge of a commit into a branch, as the forge does for an open pull request; an error where they conflict.
+func (r *bareRepo) merge(ctx context.Context, ref, branch, commit string) (string, error) {
+	into, err := r.branch(branch)
+	if err != nil {
+		return "", err
+	}
+	tree, err := git(ctx, r.dir, "merge-tree", "--write-tree", into, commit)
+	if err != nil {
+		return "", err
+	}
+	id, err := git(ctx, r.dir, "commit-tree", "-p", into, "-p", commit, "-m", "Merge "+commit+" into "+into, strings.TrimSpace(tree))
+	if err != nil {
+		return "", err
+	}
+	_, err = git(ctx, r.dir, "update-ref", ref, strings.TrimSpace(id))
+	return strings.TrimSpace(id), err
+}

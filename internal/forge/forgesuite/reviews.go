@@ -1,0 +1,93 @@
+package forgesuite
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/forge/forgetest"
+)
+
+// reviewed is a pull request with threads, more than one page of them, and the talker that reads them.
+func reviewed(t *testing.T, w World) (number int, talker forge.ThreadTalker) {
+	t.Helper()
+	talker, ok := w.Forge.(forge.ThreadTalker)
+	if !ok {
+		t.Fatal("the client reads no review threads")
+	}
+	w.branch(t, "proctor/issue-1")
+	number = w.Site.OpenPull("P", "proctor/issue-1", "main", "alice", false)
+	lines := []forgetest.ReviewLine{}
+	for i := range 120 {
+		lines = append(lines, forgetest.ReviewLine{Path: "README.md", Line: 1, Body: fmt.Sprint("thread ", i)})
+	}
+	got(w.Site.ReviewPull(number, "alice", forge.ChangesRequested, "", lines...))(t)
+	return number, talker
+}
+
+func threads(t *testing.T, w World) {
+	ctx := t.Context()
+	number, talker := reviewed(t, w)
+	must(t, w.Site.ReplyInThread(number, 1, "bob", "me too"))
+	must(t, w.Site.ResolveThread(number, 2))
+	got(w.Site.CommentOnPull(number, "alice", "no thread"))(t)
+	all := got(talker.Threads(ctx, number))(t)
+	if len(all) != 120 {
+		t.Fatalf("%d threads, want 120", len(all))
+	}
+	for i, th := range all {
+		c := th.Comments[0]
+		if c.Body != fmt.Sprint("thread ", i) || c.Author.Login != "alice" || c.Author.ID == 0 || c.Author.Bot || c.ID == 0 || c.CreatedAt.IsZero() || c.URL == "" {
+			t.Fatalf("thread %d begins with %+v", i, c)
+		}
+		if th.ID == "" || th.Path != "README.md" || th.Line != 1 || th.Resolved != (i == 2) || len(th.Comments) != map[bool]int{true: 2, false: 1}[i == 1] {
+			t.Fatalf("thread %d is %+v", i, th)
+		}
+	}
+	must(t, talker.AnswerThread(ctx, number, all[119], "settled"))
+	now := got(talker.Threads(ctx, number))(t)[119]
+	if len(now.Comments) != 2 || now.Comments[1].Body != "settled" || now.Comments[1].Author.Login != w.Bot || !now.Comments[1].Author.Bot {
+		t.Errorf("after the answer: %+v", now)
+	}
+	_, err := talker.Threads(ctx, number+40)
+	wantKind(t, err, forge.ErrNotFound)
+	gone := slices.Clone(all[0].Comments)
+	gone[0].ID = 99
+	wantKind(t, talker.AnswerThread(ctx, number, forge.Thread{ID: "0", Comments: gone}, "settled"), forge.ErrNotFound)
+}
+
+func threadLost(t *testing.T, w World) {
+	number, talker := reviewed(t, w)
+	all := got(talker.Threads(t.Context(), number))(t)
+	must(t, w.Site.Fail(w.Paths["answer-thread"], 1, forgetest.LostAnswer()))
+	must(t, talker.AnswerThread(t.Context(), number, all[0], "once"))
+	if n := len(w.Site.Threads(number)[0].Comments); n != 2 {
+		t.Errorf("%d comments in the thread, want the reviewer's and one answer", n)
+	}
+}
+
+// reviews are GitHub's alone.
+func reviews(t *testing.T, w World) {
+	reader, ok := w.Forge.(forge.ReviewReader)
+	if !ok {
+		if w.Forge.Name() == "github" {
+			t.Error("the client reads no reviews")
+		}
+		return
+	}
+	w.branch(t, "proctor/issue-1")
+	number := w.Site.OpenPull("P", "proctor/issue-1", "main", "alice", false)
+	id := got(w.Site.ReviewPull(number, "alice", forge.ChangesRequested, "Not yet."))(t)
+	got(w.Site.ReviewPull(number, "bob", "approved", ""))(t)
+	all := got(reader.Reviews(t.Context(), number))(t)
+	if len(all) != 2 || all[1].State != "approved" || all[1].Author.Login != "bob" {
+		t.Fatalf("reviews %+v", all)
+	}
+	r := got(reader.Review(t.Context(), number, id))(t)
+	if r != all[0] || r.ID != id || r.State != forge.ChangesRequested || r.Body != "Not yet." || r.Author.Login != "alice" || r.Author.ID == 0 || r.At.IsZero() {
+		t.Errorf("review %+v, listed %+v", r, all[0])
+	}
+	_, err := reader.Review(t.Context(), number, 99)
+	wantKind(t, err, forge.ErrNotFound)
+}

@@ -1,0 +1,195 @@
+package forgetest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+func (g *GitHub) reviewJSON(is *issue, r *review) obj {
+	html := fmt.Sprintf("%s#pullrequestreview-%d", g.issueURL(is), r.id)
+	pull := fmt.Sprintf("%s/pulls/%d", g.repoURL(), is.number)
+	return obj{
+		"id": r.id, "node_id": nodeID("PRR_", r.id), "user": g.userJSON(r.author), "body": r.body, "state": strings.ToUpper(r.state), "html_url": html,
+		"pull_request_url": pull, "_links": obj{"html": href(html), "pull_request": href(pull)}, "submitted_at": stampOf(r.at),
+		"commit_id": r.commit, "author_association": g.association(r.author),
+	}
+}
+
+func listReviews(c *call) (int, any, error) {
+	is, err := c.pullOf()
+	if err != nil {
+		return 0, nil, err
+	}
+	out := []obj{}
+	for _, r := range is.pull.reviews {
+		out = append(out, c.g.reviewJSON(is, r))
+	}
+	return http.StatusOK, page(c, out), nil
+}
+
+func getReview(c *call) (int, any, error) {
+	is, err := c.pullOf()
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, r := range is.pull.reviews {
+		if fmt.Sprint(r.id) == c.r.PathValue("id") {
+			return http.StatusOK, c.g.reviewJSON(is, r), nil
+		}
+	}
+	return 0, nil, notFound()
+}
+
+// replyReview answers a thread; only a first comment can be answered.
+func replyReview(c *call) (int, any, error) {
+	is, err := c.pullOf()
+	if err != nil {
+		return 0, nil, err
+	}
+	var in struct {
+		Body string `json:"body"`
+	}
+	if err := c.decode(&in); err != nil {
+		return 0, nil, err
+	}
+	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
+	t := threadWith(is, id)
+	switch {
+	case t == nil || t.comments[0].id != id:
+		return 0, nil, notFound()
+	case in.Body == "":
+		return 0, nil, invalid("PullRequestReviewComment", "body", "missing_field", "")
+	case utf8.RuneCountInString(in.Body) > maxBody:
+		return 0, nil, invalid("PullRequestReviewComment", "body", "custom", fmt.Sprintf("body is too long (maximum is %d characters)", maxBody))
+	}
+	m := c.g.said(c.g.user(c.token.Login), in.Body)
+	t.comments = append(t.comments, m)
+	return http.StatusCreated, c.g.reviewCommentJSON(is, t, m), nil
+}
+
+func (g *GitHub) reviewCommentJSON(is *issue, t *thread, m *comment) obj {
+	self := fmt.Sprintf("%s/pulls/comments/%d", g.repoURL(), m.id)
+	pull := fmt.Sprintf("%s/pulls/%d", g.repoURL(), is.number)
+	return obj{
+		"url": self, "pull_request_review_id": t.review, "id": m.id, "node_id": nodeID("PRRC_", m.id), "diff_hunk": t.hunk, "path": t.path,
+		"position": t.line, "original_position": t.line, "commit_id": t.commit, "original_commit_id": t.commit, "in_reply_to_id": t.comments[0].id,
+		"user": g.userJSON(m.author), "body": m.body, "created_at": stampOf(m.created), "updated_at": stampOf(m.updated),
+		"html_url": g.discussionURL(is, m), "pull_request_url": pull, "author_association": g.association(m.author),
+		"_links":     obj{"self": href(self), "html": href(g.discussionURL(is, m)), "pull_request": href(pull)},
+		"start_line": nil, "original_start_line": nil, "start_side": nil, "line": t.line, "original_line": t.line, "side": "RIGHT", "subject_type": "line",
+		"reactions": g.reactionsJSON(self, m.reactions),
+	}
+}
+
+func (g *GitHub) discussionURL(is *issue, m *comment) string {
+	return fmt.Sprintf("%s#discussion_r%d", g.issueURL(is), m.id)
+}
+
+type threadsAsked struct {
+	Owner, Name, After string
+	Number             int
+}
+
+const threadsPerPage = 50
+
+// reviewThreads is GraphQL's PullRequest.reviewThreads(first: 50). Its bots have logins without "[bot]".
+func (c *call) reviewThreads(q threadsAsked) (int, any, error) {
+	g := c.g
+	if this, _ := g.isThis(q.Owner, q.Name); !this || !c.token.may("pull_requests", "read") {
+		return http.StatusOK, obj{"data": obj{"repository": nil}, "errors": []obj{{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}}}, nil
+	}
+	is := g.issues[q.Number]
+	if is == nil || is.pull == nil {
+		return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": nil}}, "errors": []obj{{"type": "NOT_FOUND", "message": fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", q.Number)}}}, nil
+	}
+	from, _ := strconv.Atoi(q.After)
+	all := is.pull.threads[min(from, len(is.pull.threads)):]
+	nodes := []obj{}
+	for _, t := range all[:min(threadsPerPage, len(all))] {
+		nodes = append(nodes, g.threadNode(is, t))
+	}
+	return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": obj{"reviewThreads": obj{
+		"pageInfo": obj{"hasNextPage": len(all) > threadsPerPage, "endCursor": fmt.Sprint(from + len(nodes))}, "nodes": nodes,
+	}}}}}, nil
+}
+
+func (g *GitHub) threadNode(is *issue, t *thread) obj {
+	comments := []obj{}
+	for _, m := range t.comments {
+		login, _ := strings.CutSuffix(m.author.login, "[bot]")
+		comments = append(comments, obj{
+			"url": g.discussionURL(is, m), "body": m.body, "createdAt": stampOf(m.created), "diffHunk": t.hunk,
+			"author": obj{"__typename": m.author.kind, "login": login, "databaseId": m.author.id},
+		})
+	}
+	return obj{"id": nodeID("PRRT_", t.id), "isResolved": t.resolved, "path": t.path, "line": t.line, "comments": obj{"nodes": comments}}
+}
+
+// ReviewPull submits a review as a person does: state is "changes_requested", "approved" or "commented". Hooks hear of it, and
+// workflows of the pull request's merge commit.
+func (g *GitHub) ReviewPull(number int, author, state, body string, lines ...ReviewLine) (int64, error) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	is := g.issues[number]
+	if is == nil || is.pull == nil {
+		return 0, fmt.Errorf("review pull request %d: there is no such pull request", number)
+	}
+	r := &review{id: g.id(), state: state, body: body, author: g.addIfNew(author), commit: g.headNow(is), at: g.now()}
+	is.pull.reviews = append(is.pull.reviews, r)
+	g.addThreads(is, r.commit, r.id, r.author, lines)
+	g.emitReview("submitted", is, r)
+	return r.id, nil
+}
+
+// DismissReview takes a review's request back.
+func (g *GitHub) DismissReview(number int, id int64) error {
+	return g.onIssue(number, func(is *issue) error {
+		i := slices.IndexFunc(is.pull.reviews, func(r *review) bool { return r.id == id })
+		if i < 0 {
+			return fmt.Errorf("dismiss review %d: there is no such review", id)
+		}
+		is.pull.reviews[i].state = "dismissed"
+		return nil
+	})
+}
+
+// emitReview tells the hook and the workflows. A workflow runs on refs/pull/N/merge, its file as it is there.
+func (g *GitHub) emitReview(action string, is *issue, r *review) {
+	o := g.reviewJSON(is, r)
+	o["user"], o["state"], o["updated_at"] = g.hookUserJSON(r.author), r.state, stampOf(r.at)
+	p := g.withInstallation(obj{"action": action, "review": o, "pull_request": g.pullJSON(is), "repository": g.hookRepoJSON(), "sender": g.hookUserJSON(r.author)})
+	g.deliver("pull_request_review", action, p)
+	if is.pull.fork || !g.opt.WorkflowTriggers {
+		return // a fork's workflow gets no secrets and a token that reads
+	}
+	ref := fmt.Sprintf("refs/pull/%d/merge", is.number)
+	if sha, err := g.repo.merge(context.Background(), ref, is.pull.base, r.commit); err == nil {
+		g.startWorkflowsOn(ref, sha, "pull_request_review", action, r.author.login, p)
+	}
+}
+
+// ReplyInThread writes into the n-th thread as a person does.
+func (g *GitHub) ReplyInThread(number, n int, author, body string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	return onThread(g.issues[number], n, func(t *thread) { t.comments = append(t.comments, g.said(g.addIfNew(author), body)) })
+}
+
+// ResolveThread marks the n-th thread as settled.
+func (g *GitHub) ResolveThread(number, n int) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	return onThread(g.issues[number], n, func(t *thread) { t.resolved = true })
+}
+
+// Threads of a pull request, oldest first.
+func (g *GitHub) Threads(number int) []Thread {
+	g.state.Lock()
+	defer g.state.Unlock()
+	return threadsOf(g.issues[number])
+}
