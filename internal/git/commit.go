@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -197,15 +198,18 @@ func (s *Store) Tree(ctx context.Context, commit ID) (ID, error) {
 	return c.Tree, err
 }
 
-// Squash writes one commit with the tree of commit and the base as its only parent. Do it before the
-// proof, so that the proved id is the pushed id. A commit that stands alone on the base stays what it is.
-func (s *Store) Squash(ctx context.Context, commit ID, meta Meta) (ID, error) {
+// Squash writes one commit with the tree of commit and these parents, the base where none are given. Do it before the
+// proof, so that the proved id is the pushed id. A commit that stands alone on them, or is the first of them, stays what it is.
+func (s *Store) Squash(ctx context.Context, commit ID, meta Meta, onto ...ID) (ID, error) {
+	if len(onto) == 0 {
+		onto = []ID{s.base}
+	}
 	c, err := s.ReadCommit(ctx, commit)
 	if err != nil {
 		return "", fmt.Errorf("squash %s: %w", commit, err)
 	}
-	if len(c.Parents) == 1 && c.Parents[0] == s.base {
+	if commit == onto[0] || slices.Equal(c.Parents, onto) {
 		return commit, nil
 	}
-	return s.writeCommit(c.Tree, []ID{s.base}, meta.message(s.base))
+	return s.writeCommit(c.Tree, onto, meta.message(s.base))
 }

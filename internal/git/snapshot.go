@@ -9,6 +9,7 @@ import (
 // SnapshotOptions of one snapshot.
 type SnapshotOptions struct {
 	Parent       ID // empty: the base
+	Beside       ID // a second parent, where the directory joins two histories; empty: none
 	Meta         Meta
 	MaxFileBytes int64 // a larger file is a TooLarge problem and is not stored; 0: no bound
 	// Keep names tracked files that stay as the base has them, whatever the directory holds: the agent's version is in
@@ -69,11 +70,15 @@ func (w *Worktree) Snapshot(ctx context.Context, opts SnapshotOptions) (Snapshot
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot %s: read the parent: %w", w.dir, err)
 	}
-	if before == snap.Tree {
+	parents := []ID{opts.Parent}
+	if opts.Beside != "" {
+		parents = append(parents, opts.Beside)
+	}
+	if before == snap.Tree && opts.Beside == "" {
 		snap.Commit, snap.Unchanged = opts.Parent, true
 		return snap, nil
 	}
-	snap.Commit, err = s.writeCommit(snap.Tree, []ID{opts.Parent}, opts.Meta.message(s.base))
+	snap.Commit, err = s.writeCommit(snap.Tree, parents, opts.Meta.message(s.base))
 	return snap, err
 }
 

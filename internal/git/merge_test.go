@@ -1,0 +1,150 @@
+package git
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// forked is a repository in which main went on after a branch left it, and its store with both.
+func forked(t *testing.T, main, branch map[string]string) (s *Store, f *forge, base, tip ID) {
+	t.Helper()
+	checkout := initRepo(t, sample())
+	f = newForge(t, checkout)
+	commit := func(content map[string]string) ID {
+		for path, text := range content {
+			put(t, checkout, path, text)
+		}
+		plain(t, checkout, "add", "-A")
+		plain(t, checkout, "commit", "-q", "--allow-empty", "-m", "work")
+		return ID(strings.TrimSpace(plain(t, checkout, "rev-parse", "HEAD")))
+	}
+	plain(t, checkout, "switch", "-q", "-c", "proctor/issue-1")
+	tip = commit(branch)
+	plain(t, checkout, "switch", "-q", "main")
+	base = commit(main)
+	plain(t, checkout, "push", "-q", f.bare, "main", "proctor/issue-1")
+	s = openStore(t, newGit(t), checkout, string(base))
+	return s, f, base, tip
+}
+
+func TestTwoHistoriesAreJoinedInTheStore(t *testing.T) {
+	t.Parallel()
+	// A driver that the repository names must not run, nor may "ours" hide the other side.
+	s, _, base, tip := forked(t, map[string]string{"b.txt": "main's\n", ".gitattributes": "* merge=ours\n"}, map[string]string{"c.txt": "ours\n"})
+	m, err := s.Merge(t.Context(), tip, base)
+	if err != nil || len(m.Conflicts) != 0 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	id, err := s.Join(m.Tree, tip, base, Meta{Run: "r1", Issue: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.ReadCommit(t.Context(), id)
+	if err != nil || !slices.Equal(c.Parents, []ID{tip, base}) || c.Tree != m.Tree || c.Trailer(TrailerBase) != string(base) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for path, want := range map[string]string{"b.txt": "main's\n", "c.txt": "ours\n"} {
+		if got, err := s.ReadFile(t.Context(), id, path, 0); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", path, got, err)
+		}
+	}
+	if issue, ours, err := s.Wrote(t.Context(), id); err != nil || !ours || issue != "1" {
+		t.Errorf("the merge is of issue %q, ours %v, %v", issue, ours, err)
+	}
+	if _, ours, err := s.Wrote(t.Context(), tip); err != nil || ours {
+		t.Errorf("a person's commit is ours %v, %v", ours, err)
+	}
+}
+
+func TestAConflictIsNamedAndItsMarkersAreFound(t *testing.T) {
+	t.Parallel()
+	s, _, base, tip := forked(t, map[string]string{"odd name \".txt": "main's\n"}, map[string]string{"odd name \".txt": "ours\n", "c.txt": "ours\n"})
+	m, err := s.Merge(t.Context(), tip, base)
+	if err != nil || !slices.Equal(m.Conflicts, []string{"odd name \".txt"}) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	entry, err := s.lookup(t.Context(), m.Tree, m.Conflicts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := s.ReadBlob(t.Context(), entry.ID, 0)
+	if err != nil || !Marked(both, tip, base) || !strings.Contains(string(both), "main's\n") || !strings.Contains(string(both), "ours\n") {
+		t.Errorf("%q, %v", both, err)
+	}
+	for _, settled := range []string{"ours\n", "a text about <<<<<<< HEAD\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"} {
+		if Marked([]byte(settled), tip, base) {
+			t.Errorf("%q counts as a conflict", settled)
+		}
+	}
+}
+
+func TestTheShallowStoreOfAJobGetsTheHistoryItNeeds(t *testing.T) {
+	t.Parallel()
+	_, f, base, tip := forked(t, map[string]string{"b.txt": "main's\n"}, map[string]string{"c.txt": "ours\n"})
+	job := filepath.Join(t.TempDir(), "job")
+	plain(t, t.TempDir(), "clone", "-q", "--depth=1", "--branch", "main", "file://"+f.bare, job)
+	s := openStore(t, newGit(t), job, string(base))
+	if err := s.Fetch(t.Context(), f.remote(), "refs/heads/proctor/issue-1:refs/heads/proctor/issue-1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.MergeBase(t.Context(), tip, base); err == nil {
+		t.Fatal("a shallow store finds what the two share: this test proves nothing")
+	}
+	for range 2 {
+		if err := s.Deepen(t.Context(), f.remote(), "refs/heads/main"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := s.Merge(t.Context(), tip, base); err != nil || len(m.Conflicts) != 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestASnapshotJoinsTheHistoryBesideIt(t *testing.T) {
+	t.Parallel()
+	s, _, base, tip := forked(t, map[string]string{"b.txt": "main's\n"}, map[string]string{"b.txt": "ours\n"})
+	w, err := s.NewAgent(t.Context(), filepath.Join(t.TempDir(), "agent"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Merge(t.Context(), tip, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked, err := s.Join(m.Tree, tip, base, Meta{Run: "r1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Restore(t.Context(), marked); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w.Dir(), "b.txt", "both\n")
+	snap, err := w.Snapshot(t.Context(), SnapshotOptions{Parent: tip, Beside: base, Meta: Meta{Run: "r1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.ReadCommit(t.Context(), snap.Commit)
+	if err != nil || !slices.Equal(c.Parents, []ID{tip, base}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// INV-15: squashed, it is one commit on the same parents; alone on them it stays what it is.
+	put(t, w.Dir(), "b.txt", "both, better\n")
+	next, err := w.Snapshot(t.Context(), SnapshotOptions{Parent: snap.Commit, Meta: Meta{Run: "r1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := s.Squash(t.Context(), next.Commit, Meta{Run: "r1"}, tip, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.ReadCommit(t.Context(), one); err != nil || !slices.Equal(c.Parents, []ID{tip, base}) || c.Tree != next.Tree {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, same := range []struct{ commit, onto ID }{{snap.Commit, tip}, {tip, tip}} {
+		if got, err := s.Squash(t.Context(), same.commit, Meta{}, same.onto, base); err != nil || got != same.commit {
+			t.Errorf("%s became %s, %v", same.commit, got, err)
+		}
+	}
+}
