@@ -13,6 +13,10 @@ func kind(t trigger.Trigger) Decision {
 	switch t.Kind {
 	case trigger.KindLabel, trigger.KindDispatch, trigger.KindManual:
 		return allowed
+	case trigger.KindReview:
+		if t.Review != nil && t.Change != nil {
+			return allowed
+		}
 	case trigger.KindComment:
 		if t.Command == nil {
 			break

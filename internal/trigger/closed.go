@@ -28,8 +28,13 @@ func githubPull(t Trigger, e ghEvent) (Trigger, error) {
 		return Trigger{}, malformed("pull_request.closed without a number and a head")
 	}
 	t.Kind, t.Issue = KindClosed, Issue{Number: p.Number, IsPull: true, State: "closed"}
-	t.Change = &ChangeRef{Number: p.Number, Head: p.Head.Ref, Base: p.Base.Ref, HeadSHA: p.Head.SHA, Merged: p.Merged, Draft: p.Draft, FromFork: p.Head.Repo.ID != t.Repo.ID}
+	t.Change = p.change(t.Repo)
 	return t, nil
+}
+
+// change: the head of a fork that is gone has no repository, and is a fork's.
+func (p ghPull) change(in Repo) *ChangeRef {
+	return &ChangeRef{Number: p.Number, Head: p.Head.Ref, Base: p.Base.Ref, HeadSHA: p.Head.SHA, Merged: p.Merged, Draft: p.Draft, FromFork: p.Head.Repo.ID != in.ID}
 }
 
 // githubClosed takes the end of an issue.

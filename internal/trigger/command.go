@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/proctor-ci/proctor/internal/pattern"
 )
@@ -147,6 +148,24 @@ func FindCommand(body, prefix string) (Command, bool) {
 	}
 	args, _ := cutPrefixFold(line, prefix)
 	return parseFields(strings.Fields(args)), true
+}
+
+// CommandText is what stands behind the command that FindCommand gives: the rest of its line behind the name, and all that
+// follows in the comment. It is as hostile as the comment.
+func CommandText(body, prefix string) string {
+	body = normaliseLines(body)
+	at, line, ok := commandLine(body, prefix)
+	if prefix == "" || !ok {
+		return ""
+	}
+	rest, _ := cutPrefixFold(line, prefix)
+	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+	if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
+		rest = rest[i:]
+	} else {
+		rest = ""
+	}
+	return strings.TrimSpace(rest + body[min(at+len(line), len(body)):])
 }
 
 // commandLine is the first line of body (which has LF only) that is a command, and where it starts.

@@ -129,6 +129,9 @@ func TestEveryCorpusPayloadIsReadAsItsManifestSays(t *testing.T) {
 	// An end is read for the labels and for who waits, and starts no run of its own.
 	want["D56.pull_request.closed.merged.loop-branch.json"] = "closed closed pull"
 	want["github/pull_request.closed.json"] = "closed closed pull"
+	// Whose branch it is, only the forge can say: the run asks.
+	want["D50.review.changes-requested.on-loop-branch.json"] = "review pull"
+	want["D51.review.changes-requested.body-null.on-human-branch.json"] = "review pull"
 	seen := 0
 	for _, f := range corpus(t) {
 		t.Run(f.File, func(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 	InputSnapshot = "snapshot"   // Issue.Snapshot of what was approved
 	InputCommand  = "command"    // Command.Canonical
 	InputComment  = "comment"    // comment id of the command
+	InputReview   = "review"     // review id that asks for changes, with a change
 	InputActor    = "actor"      // "ID:login"
 )
 
@@ -85,6 +86,9 @@ func (t Trigger) Inputs() (map[string]string, error) {
 		put(InputCommand, c)
 		put(InputComment, strconv.FormatInt(t.Command.CommentID, 10))
 	}
+	if t.Review != nil {
+		put(InputReview, strconv.FormatInt(t.Review.ID, 10))
+	}
 	if loginForm.MatchString(t.Actor.Login) {
 		put(InputActor, strconv.FormatInt(t.Actor.ID, 10)+":"+t.Actor.Login)
 	}
@@ -128,6 +132,11 @@ func ParseDispatch(inputs map[string]string) (Trigger, error) {
 			return Trigger{}, err
 		}
 		t.Change = &ChangeRef{Number: n}
+	}
+	if v := in(InputReview); v != "" {
+		if t.Review, err = parseReview(v, t.Change); err != nil {
+			return Trigger{}, err
+		}
 	}
 	if v := in(InputEvent); v != "" {
 		if t.Asked, err = parseAsked(v); err != nil {
@@ -189,6 +198,17 @@ func parseCommandInput(command, comment string) (*Command, error) {
 		c.CommentID = id
 	}
 	return &c, nil
+}
+
+func parseReview(v string, of *ChangeRef) (*ReviewRef, error) {
+	id, err := strconv.ParseInt(v, 10, 64)
+	switch {
+	case err != nil || id <= 0:
+		return nil, badInput(InputReview, v, "a review id")
+	case of == nil:
+		return nil, fmt.Errorf("input %q names a review and no pull request: give %q too", InputReview, InputChange)
+	}
+	return &ReviewRef{ID: id}, nil
 }
 
 func parseAsked(v string) (Asked, error) {

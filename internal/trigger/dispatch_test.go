@@ -46,6 +46,19 @@ func TestADispatchCarriesIdsThereAndBack(t *testing.T) {
 	}
 }
 
+func TestADispatchNamesAReviewAndNothingOfIt(t *testing.T) {
+	t.Parallel()
+	in, err := Trigger{Kind: KindReview, Review: &ReviewRef{ID: 77}, Change: &ChangeRef{Number: 12, Head: "proctor/issue-3"}, Issue: Issue{Number: 12, IsPull: true}, Actor: Actor{Login: "ann", ID: 7}}.Inputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseDispatch(in)
+	want := Trigger{Kind: KindDispatch, Event: "workflow_dispatch", Review: &ReviewRef{ID: 77}, Change: &ChangeRef{Number: 12}, Issue: Issue{Number: 12}, Actor: Actor{Login: "ann", ID: 7}}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
+	}
+}
+
 func TestDispatchInputsAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, key, value, want string }{
@@ -55,6 +68,8 @@ func TestDispatchInputsAreReadStrictly(t *testing.T) {
 		{"issue that is a shell line", "issue", "1; rm -rf /", `input "issue"`},
 		{"request that is no query", "request", "%zz", `input "request"`},
 		{"request with a bad member", "request", "change=abc", `input "change"`},
+		{"review without a pull request", "review", "5", `input "review" names a review and no pull request`},
+		{"review that is none", "review", "-5", `input "review" is`},
 		{"hash too short", "snapshot", "abc", `input "snapshot"`},
 		{"event without a time", "event", "12", `input "event"`},
 		{"correlation id with a tail", "proctor_id", NewID("k") + "x", `input "proctor_id"`},

@@ -70,6 +70,11 @@ type ghEvent struct {
 		Body string    `json:"body"`
 		User ghAccount `json:"user"`
 	} `json:"comment"`
+	Review struct {
+		ID    int64     `json:"id"`
+		State string    `json:"state"`
+		User  ghAccount `json:"user"`
+	} `json:"review"`
 	WorkflowRun struct {
 		ID           int64  `json:"id"`
 		DisplayTitle string `json:"display_title"`
@@ -118,6 +123,8 @@ func ParseGitHub(event string, body []byte, o Options) (Trigger, error) {
 		return githubLabel(t, e, o)
 	case "pull_request":
 		return githubPull(t, e)
+	case "pull_request_review":
+		return githubReview(t, e, o)
 	case "issue_comment":
 		return githubComment(t, e, o)
 	case "workflow_run":
@@ -129,7 +136,7 @@ func ParseGitHub(event string, body []byte, o Options) (Trigger, error) {
 
 func githubDoor(event string) bool {
 	switch event {
-	case "ping", "installation", "installation_repositories", "issues", "issue_comment", "pull_request", "workflow_run", "workflow_dispatch":
+	case "ping", "installation", "installation_repositories", "issues", "issue_comment", "pull_request", "pull_request_review", "workflow_run", "workflow_dispatch":
 		return true
 	}
 	return false

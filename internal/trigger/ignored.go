@@ -15,6 +15,7 @@ const (
 	ReasonAction     Reason = "action"      // right event, other action
 	ReasonLabel      Reason = "other_label" // another label than the trigger label was added
 	ReasonNoCommand  Reason = "no_command"  // a comment without a command
+	ReasonReview     Reason = "no_request"  // a review that asks for no changes
 	ReasonSubject    Reason = "subject"     // a note on a commit or a snippet
 	ReasonSystemNote Reason = "system_note" // GitLab's own protocol notes
 	ReasonSelf       Reason = "own_account" // our own comment or label: never, or two bots talk for ever

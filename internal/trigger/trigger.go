@@ -51,6 +51,7 @@ type Trigger struct {
 	Actor    Actor      // who did it: the event's sender, not the issue's author
 	Label    string     // for KindLabel: the label just added
 	Command  *Command   // for KindComment
+	Review   *ReviewRef // for KindReview
 	Snapshot string     // hash of what was approved, as carried by a dispatch; else Issue.Snapshot()
 	Install  int64      // GitHub App installation id, 0 when unknown
 
@@ -63,6 +64,11 @@ type Trigger struct {
 type Asked struct {
 	ID int64
 	At time.Time
+}
+
+// ReviewRef is a review that asks for changes. What it says stays with the forge, where the run reads it.
+type ReviewRef struct {
+	ID int64
 }
 
 // RunRef is a CI run whose state changed. Title is the run's name, which carries the correlation id.
