@@ -30,6 +30,9 @@ type checkpoint struct {
 
 	Raised []raise `json:"raised,omitempty"` // what comments added to the issue's budget
 
+	Round  *round       `json:"round,omitempty"`  // what the work is for, where that is a pull request's review
+	Rounds []spentRound `json:"rounds,omitempty"` // all that were begun, oldest first
+
 	Published string `json:"published,omitempty"` // the run whose draft is open
 	Asked     string `json:"asked,omitempty"`     // the request that the last of the runs was made for
 
@@ -77,6 +80,12 @@ func (s *session) claim(ctx context.Context) error {
 	if err := s.steer(ctx); err != nil {
 		return err
 	}
+	if err := s.takeUp(ctx); err != nil {
+		return err
+	}
+	if s.round != nil {
+		return s.aimRound(ctx)
+	}
 	return s.aim(ctx)
 }
 
@@ -113,6 +122,8 @@ func (s *session) resumable() (bool, string) {
 	switch c := s.saved; {
 	case c.State.Version == 0:
 		return false, ""
+	case s.newRound:
+		return false, "a round on a pull request was asked for"
 	case s.anew && c.Asked != s.request(): // the same job again goes on with what it began
 		return false, "it was asked to start again from the base commit"
 	case c.Goal != s.rec.Trigger.Snapshot:
@@ -130,6 +141,8 @@ func (s *session) resumable() (bool, string) {
 // begun is the state the loop starts from: an earlier run's, or a new one that still knows what the issue has cost.
 func (s *session) begun() loop.State {
 	switch ok, why := s.resumable(); {
+	case s.newRound:
+		s.note(fmt.Sprintf("a round on pull request %d from commit %s: asked for are %s", s.round.Pull, s.round.Tip, plural(int64(len(s.round.Wishes)), "thing")))
 	case ok:
 		s.note(fmt.Sprintf("resumed after tick %d of run %s, %s spent so far%s", s.saved.State.Tick, s.saved.Runs[len(s.saved.Runs)-1], s.saved.State.IssueBefore.Add(s.saved.State.Spent), s.heldFor()))
 	case why != "":
@@ -164,6 +177,9 @@ func (s *session) request() string {
 	}
 	if id := s.order.comment.ID; id != 0 {
 		return fmt.Sprintf("comment %d", id)
+	}
+	if r := s.trigger.Review; r != nil {
+		return fmt.Sprintf("review %d", r.ID)
 	}
 	return s.req.runURL
 }

@@ -37,6 +37,10 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 	s.another = t.Used < t.MaxTicks
 	tick.Item = t.Item + 1
 	s.emit(evidence.TickStarted, t.Tick)
+	if s.round.idle() && t.Used == 1 {
+		tick.Note = "the base was merged into the branch and the whole proved again; the agent was not called"
+		return loop.AgentSeen{Health: loop.AgentHealthy}, nil
+	}
 	if err := s.setupAgent(ctx, t.Tick); err != nil {
 		return loop.AgentSeen{}, err
 	}
@@ -176,7 +180,7 @@ func (s *session) prompt(ctx context.Context, t loop.Turn) (prompt.Prompt, error
 	in := prompt.Input{
 		Tick: t.Used, MaxTicks: t.MaxTicks, Left: prompt.Left{Cost: t.Left.String(), Time: t.TimeLeft},
 		Goal:     prompt.Goal{Number: s.trigger.Issue.Number, Title: s.goal.title, Body: s.rawBody(), ApprovedBy: s.trigger.Actor.Login, Snapshot: s.rec.Trigger.Snapshot},
-		Comments: s.comments, Random: s.env.Random, Plan: promptPlan(t),
+		Comments: s.comments, Random: s.env.Random, Plan: promptPlan(t), Round: s.round.prompt(s.store.Base()),
 		Rules: prompt.Rules{
 			HeldOut: s.cfg.Gates.HeldOut() > 0, Sealed: s.cfg.Gates.Acceptance.Sealed,
 			Protected: s.cfg.Policy.Protected, Allow: s.cfg.Policy.Allow, Deny: s.cfg.Policy.Deny,
@@ -284,7 +288,7 @@ func commandLine(argv []string) string {
 func (s *session) Snapshot(ctx context.Context, n int, parent loop.Commit) (loop.SnapshotSeen, error) {
 	tick := s.tick(n)
 	snap, err := s.agentTree.Snapshot(ctx, git.SnapshotOptions{
-		Parent: git.ID(parent.ID), MaxFileBytes: s.cfg.Policy.Max.FileBytes, Meta: s.meta(n), Keep: s.keepsPlan(),
+		Parent: git.ID(parent.ID), Beside: s.beside(parent), MaxFileBytes: s.cfg.Policy.Max.FileBytes, Meta: s.meta(n), Keep: s.keepsPlan(),
 	})
 	if err != nil {
 		return loop.SnapshotSeen{}, fmt.Errorf("take the snapshot: %w", err)
@@ -300,12 +304,15 @@ func (s *session) meta(tick int) git.Meta {
 	if subject == "" {
 		subject = s.goal.body
 	}
+	if s.round != nil {
+		subject = "Work on the review: " + subject
+	}
 	m := git.Meta{
 		Subject: prompt.CommitLine(subject, 72), Run: s.id, Tick: tick, Agent: s.coder.Name(),
 		CostUSD: s.Spent().Decimal(), Verdict: "candidate",
 	}
 	if n := s.trigger.Issue.Number; n != 0 {
-		m.Issue = fmt.Sprintf("%s#%d", s.rec.Trigger.Repo, n)
+		m.Issue = s.issueName()
 	}
 	return m
 }

@@ -117,6 +117,8 @@ func (s *session) permitted(ctx context.Context, facts policy.Facts) error {
 		return refused(d.Text, "")
 	case replied:
 		return nil
+	case t.Command.Name == "fix" && s.change == nil:
+		return refused("this is an issue, and fix works on what is open for review", "write the command on the pull request that a run opened for this issue")
 	case t.Issue.Number == 0:
 		return refused("no run of Proctor's opened this pull request", "write the command on an issue, or on a pull request that a run opened for one")
 	case info.Starts && s.change != nil && s.change.State != "open":

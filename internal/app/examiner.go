@@ -247,11 +247,8 @@ func (s *session) Guard(ctx context.Context, n int, parent, candidate loop.Commi
 	if in.Tick, err = s.store.Diff(ctx, git.ID(parent.Tree), git.ID(candidate.Tree)); err != nil {
 		return loop.GuardSeen{}, fmt.Errorf("compare with the last good commit: %w", err)
 	}
-	if err := s.store.Walk(ctx, git.ID(candidate.Tree), func(p string, _ git.Entry) error {
-		in.Paths = append(in.Paths, p)
-		return nil
-	}); err != nil {
-		return loop.GuardSeen{}, fmt.Errorf("list the candidate: %w", err)
+	if in.Paths, err = s.pathsOf(ctx, git.ID(candidate.Tree)); err != nil {
+		return loop.GuardSeen{}, err
 	}
 	v, err := s.guard.Check(ctx, in)
 	if err != nil {
@@ -268,7 +265,20 @@ func (s *session) Guard(ctx context.Context, n int, parent, candidate loop.Commi
 		seen.Level = loop.GuardHalt
 	case guard.Block:
 		seen.Level = loop.GuardBlock
+	default:
+		return s.conflictFree(ctx, candidate, seen)
 	}
+	return seen, nil
+}
+
+// conflictFree holds back a candidate that still shows both sides of a conflict.
+func (s *session) conflictFree(ctx context.Context, candidate loop.Commit, seen loop.GuardSeen) (loop.GuardSeen, error) {
+	path, err := s.unsettledIn(ctx, candidate)
+	if err != nil || path == "" {
+		return seen, err
+	}
+	seen.Level, seen.Detail = loop.GuardBlock, "conflict "+prompt.Inline(path, 200)
+	seen.Feedback = "The file " + prompt.Inline(path, 200) + " still holds the marks of a conflict with the base. Settle it."
 	return seen, nil
 }
 

@@ -108,7 +108,7 @@ func (s *session) aside(ctx context.Context) bool {
 	if s.status.comment != nil {
 		return false
 	}
-	if s.rec.Terminal == evidence.Answered || s.trigger.Command != nil {
+	if s.rec.Terminal == evidence.Answered || s.trigger.Command != nil || s.trigger.Review != nil {
 		return true
 	}
 	if s.trigger.Kind != "" {
@@ -117,11 +117,11 @@ func (s *session) aside(ctx context.Context) bool {
 	// It ended before its trigger was read: the configuration is wrong, say.
 	s.cfg.Trigger.Label = first(s.cfg.Trigger.Label, trigger.DefaultLabel)
 	t, err := s.req.parse(s.cfg)
-	if err != nil || t.Command == nil {
+	if err != nil || t.Command == nil && t.Review == nil {
 		return false
 	}
 	s.keepTrigger(t)
-	if err := s.heed(ctx); err == nil {
+	if err := s.hearAsker(ctx); err == nil {
 		role, err := s.req.forge.Role(ctx, s.trigger.Actor.Login)
 		s.order.heard = err == nil && !s.trigger.Actor.Bot && slices.Contains(policy.DefaultRoles(), role)
 	}

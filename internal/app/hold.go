@@ -27,6 +27,8 @@ func (s *session) keepFrom(c checkpoint, st loop.State) error {
 	c.State = st
 	c.Runs = append(append([]string{}, s.rec.Resumed...), s.id)
 	c.Base, c.Goal, c.Asked = s.rec.Base.ID, s.rec.Trigger.Snapshot, s.request()
+	c.Round = s.round
+	c.spend(s.round)
 	blob, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encode the checkpoint: %w", err)

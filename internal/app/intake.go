@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -81,19 +80,16 @@ func (s *session) authorise(ctx context.Context) error {
 	}
 	s.trigger.Repo = trigger.Repo{Owner: repo.Owner, Name: repo.Name, ID: repo.ID, DefaultBranch: repo.DefaultBranch, Archived: repo.Archived, Private: repo.Private}
 	s.rec.Trigger.Repo = s.trigger.Repo.FullName()
-	if main := "refs/heads/" + repo.DefaultBranch; s.req.ref != "" && s.req.ref != main {
-		// Whoever can push a branch could bring gates of their own along.
-		return refused("the job was started on "+s.req.ref+", and configuration and gates count only as they are on "+main, "start the workflow on the default branch")
-	}
 	s.connectGit()
+	if err := s.ruledByMain(ctx); err != nil {
+		return err
+	}
 	s.nameLocal(ctx)
 	if err := s.recallApproval(ctx); err != nil {
 		return err
 	}
-	if s.trigger.Command != nil {
-		if err := s.heed(ctx); err != nil {
-			return err
-		}
+	if err := s.hearAsker(ctx); err != nil {
+		return err
 	}
 	facts := policy.Facts{Archived: repo.Archived, Started: true}
 	if n := s.trigger.Issue.Number; n != 0 {
@@ -129,10 +125,50 @@ func (s *session) authorise(ctx context.Context) error {
 }
 
 func (s *session) permit(ctx context.Context, facts policy.Facts) error {
-	if s.trigger.Command != nil {
+	switch {
+	case s.trigger.Command != nil:
 		return s.permitted(ctx, facts)
+	case s.trigger.Review != nil:
+		return s.permittedReview(ctx, facts)
 	}
 	return s.decide(ctx, facts)
+}
+
+// hearAsker fetches again what people wrote to ask for this run, where they wrote something.
+func (s *session) hearAsker(ctx context.Context) error {
+	switch {
+	case s.trigger.Command != nil:
+		return s.heed(ctx)
+	case s.trigger.Review != nil:
+		return s.heedReview(ctx)
+	}
+	return nil
+}
+
+// ruledByMain refuses a job that was started anywhere but on the default branch: whoever can push a branch could bring gates
+// of their own along. GitHub starts a review's job on the pull request's merge; there the base commit must be of the default
+// branch all the same, which the job has checked out by its name.
+func (s *session) ruledByMain(ctx context.Context) error {
+	main := "refs/heads/" + s.trigger.Repo.DefaultBranch
+	if s.req.ref == "" || s.req.ref == main {
+		return nil
+	}
+	if c := s.trigger.Change; s.trigger.Kind != trigger.KindReview || s.req.ref != fmt.Sprintf("refs/pull/%d/merge", c.Number) {
+		return refused("the job was started on "+s.req.ref+", and configuration and gates count only as they are on "+main, "start the workflow on the default branch")
+	}
+	if err := s.store.Fetch(ctx, s.remote, main+":"+main); err != nil {
+		return fmt.Errorf("fetch the default branch: %w", err)
+	}
+	tip, err := s.store.Ref(main)
+	if err != nil {
+		return err
+	}
+	of, err := s.store.Contains(ctx, tip, s.store.Base())
+	if err == nil && !of {
+		return refused("the job has checked out "+s.rec.Base.ID+", which is no commit of "+main+", and configuration and gates count only as they are there",
+			"give actions/checkout `ref: ${{ github.event.repository.default_branch }}`, as the workflow of `proctor init` does")
+	}
+	return err
 }
 
 // Bounds of what is read of a discussion: each author costs a call.
@@ -151,22 +187,9 @@ func (s *session) readComments(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the comments of issue %d: %w", s.issue.Number, err)
 	}
-	writes := map[string]bool{}
+	known := writers{}
 	for i := len(all) - 1; i >= 0 && len(s.comments) < maxComments; i-- {
-		c := all[i]
-		known, asked := writes[c.Author.Login]
-		if c.Author.Bot || !asked && len(writes) == maxAuthors {
-			continue
-		}
-		if !asked {
-			role, err := s.req.forge.Role(ctx, c.Author.Login)
-			if err != nil {
-				s.note("the comments of " + prompt.Inline(c.Author.Login, 60) + " are left out: the forge did not say what the account may do")
-			}
-			known = err == nil && slices.Contains(policy.DefaultRoles(), role)
-			writes[c.Author.Login] = known
-		}
-		if known {
+		if c := all[i]; s.mayWrite(ctx, known, c.Author) {
 			s.comments = append([]prompt.Comment{{Author: c.Author.Login, Body: c.Body}}, s.comments...)
 		}
 	}

@@ -27,7 +27,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.confine(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{s.enterSubmodules, s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.makeTrees} {
+	for _, step := range []func(context.Context) error{s.enterSubmodules, s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.layRound, s.makeTrees} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -263,8 +263,10 @@ func (s *session) makeTrees(ctx context.Context) error {
 	if s.agentTree, err = s.store.NewAgent(ctx, s.place("agent"), sealed, opts...); err != nil {
 		return err
 	}
-	if good := s.begun0().Good; good.ID != s.rec.Base.ID {
-		// A resumed run goes on from what the one before kept.
+	if good, err := s.takenUp(ctx); err != nil {
+		return err
+	} else if good.ID != s.rec.Base.ID {
+		// A resumed run goes on from what the one before kept, a round from the pull request's branch.
 		if err := s.Restore(ctx, good); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (s *session) Prove(ctx context.Context, candidate loop.Commit) (loop.ProofS
 	if s.cfg.Publish.History == "squash" {
 		// The one commit is made before the proof, so that the proved id is the pushed id.
 		var err error
-		if id, err = s.store.Squash(ctx, id, s.meta(n)); err != nil {
+		if id, err = s.store.Squash(ctx, id, s.meta(n), s.round.parents(s.store.Base())...); err != nil {
 			return loop.ProofSeen{}, fmt.Errorf("squash before the proof: %w", err)
 		}
 	}

@@ -94,6 +94,8 @@ func (s *session) publish(ctx context.Context) error {
 	s.emit(evidence.PublishedPR, 0, slog.String(evidence.KeyBranch, published.Branch), slog.String(evidence.KeyCommit, published.Commit), slog.Int(evidence.KeyNumber, published.Number),
 		slog.String(evidence.KeyURL, published.URL), slog.Bool(evidence.KeyDraft, published.Draft), slog.Bool(evidence.KeyUpdated, published.Updated))
 	s.saved.Published = s.id
+	s.saved.settle(s.round)
+	s.answerThreads(ctx)
 	if err := s.save(ctx); err != nil {
 		s.note("the checkpoint does not know that the draft is open: " + err.Error())
 	}

@@ -131,7 +131,7 @@ func (s *session) question(ctx context.Context, tree string) (judge.Input, error
 	if err != nil {
 		return judge.Input{}, err
 	}
-	return judge.Input{Goal: strings.TrimSpace(s.goal.title + "\n\n" + s.goal.body), Rubric: rubric, BaseTree: s.rec.Base.Tree, Tree: tree, Previous: s.saved.Said}, nil
+	return judge.Input{Goal: strings.TrimSpace(s.goal.title+"\n\n"+s.goal.body) + s.round.asks(), Rubric: rubric, BaseTree: s.rec.Base.Tree, Tree: tree, Previous: s.saved.Said}, nil
 }
 
 func (s *session) keepReview(n int, v judge.Verdict, cached bool) {

@@ -54,7 +54,9 @@ type session struct {
 	issue      *forge.Issue
 	change     *forge.PullRequest // that a command was written on
 	order      order
-	anew       bool // a command asked to begin at the base commit
+	anew       bool   // a command asked to begin at the base commit
+	round      *round // on an open pull request of ours; nil: none
+	newRound   bool   // it begins here
 	goal       goal
 	comments   []prompt.Comment // of writers, oldest first
 	labels     policy.Labels

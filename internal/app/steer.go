@@ -28,12 +28,12 @@ func (c *checkpoint) raised() money.USD {
 
 // steer applies what a command says about where the run begins. The issue is claimed and its checkpoint is read.
 func (s *session) steer(ctx context.Context) error {
+	if s.trigger.Change != nil && s.saved.State.Version != 0 && s.saved.Goal != s.rec.Trigger.Snapshot {
+		return refused(fmt.Sprintf("the text of issue %d was edited since a run was approved for it", s.trigger.Issue.Number), "read it again, then add the label to the issue")
+	}
 	c := s.trigger.Command
 	if c == nil {
 		return nil
-	}
-	if s.trigger.Change != nil && s.saved.State.Version != 0 && s.saved.Goal != s.rec.Trigger.Snapshot {
-		return refused(fmt.Sprintf("the text of issue %d was edited since a run was approved for it", s.trigger.Issue.Number), "read it again, then add the label to the issue")
 	}
 	switch c.Name {
 	case "resume":

@@ -17,8 +17,11 @@ const agentFailures = 3
 
 // loop runs the governed loop and puts its end into the record. A dry run stops in front of the first call.
 func (s *session) loop(ctx context.Context) error {
-	st, err := s.recallVerdicts(ctx, s.begun())
+	st, err := s.began(ctx, s.begun())
 	if err == nil {
+		st, err = s.recallVerdicts(ctx, st)
+	}
+	if err == nil && s.round == nil {
 		st, err = s.planned(ctx, st)
 	}
 	if err != nil {

@@ -81,7 +81,11 @@ func publishKeys() []key {
 		},
 		{
 			path: "fix.max_rounds", example: "1", max: 100, field: func(c *Config) any { return &c.Fix.MaxRounds },
-			doc: "How often a review that requests changes, or a failed check, may start another round on the draft. 0: never.",
+			doc: "How many rounds one draft gets: a review that requests changes starts one, and so does the command fix. 0: none.",
+		},
+		{
+			path: "fix.base", example: "off", allowed: []string{"merge", "off"}, field: func(c *Config) any { return &c.Fix.Base },
+			doc: "What a round does where the default branch has moved since the draft's branch left it: merge it into the branch (a conflict is the agent's to settle, and all gates run again on the whole), or off to refuse. History that people have reviewed is never rewritten.",
 		},
 		{
 			path: "fix.on_check_failure", example: "true", field: func(c *Config) any { return &c.Fix.OnCheckFailure },

@@ -64,6 +64,8 @@ type State struct {
 	Good    Commit `json:"good"`      // the last commit the guard passed; the base before there is one
 	Current Commit `json:"candidate"` // this tick's snapshot
 
+	From Commit `json:"from,omitzero"` // where the work was taken up, when that alone cannot be its end; see On
+
 	TickFloor int `json:"tick_floor"` // ticks of earlier askings; the cap counts from here
 
 	IssueBefore money.USD `json:"issue_before_usd"` // spent on this issue by earlier askings
@@ -107,6 +109,15 @@ func Begin(base Commit) State {
 		Version: StateVersion, Phase: AtBaseline, Base: base, Good: base,
 		Trees: []string{base.Tree}, Verdicts: map[string]bool{},
 	}
+}
+
+// On is a run that has not begun and works on what others left: its first commit is put on start. Where
+// something has to change, from is what the agent finds, whose tree is no result; zero: it may stay as it is.
+func (s State) On(start, from Commit) State {
+	s = s.clone()
+	s.Good, s.From = start, from
+	s.Trees = append(s.Trees, start.Tree)
+	return s
 }
 
 // Resume is a saved state in a new process. States are saved at the end of a tick, so a tick that was in

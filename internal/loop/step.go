@@ -115,6 +115,11 @@ func (s State) afterGuard(l Limits, o Observation) (State, Action) {
 		s.progress(s.Current.Tree, "")
 		return s.endTick(l, o)
 	}
+	if s.Current.Tree == s.From.Tree {
+		s.tell("agent", "Nothing differs from where you began: what is asked of the change has not been done yet.")
+		s.progress(s.Current.Tree, "")
+		return s.endTick(l, o)
+	}
 	return s.to(AtIteration, s.Current)
 }
 
@@ -207,7 +212,7 @@ func (s State) afterProof(l Limits, o Observation) (State, Action) {
 	p := o.Proof
 	switch {
 	case p.Stopped:
-	case p.Passed && s.Healthy && s.Current.Tree != s.Base.Tree && s.Item() < 0:
+	case p.Passed && s.Healthy && s.Current.Tree != s.Base.Tree && s.Current.Tree != s.From.Tree && s.Item() < 0:
 		s.hold(Done, "proved in a pristine checkout of "+short(s.Current.ID), "")
 	case p.Broken:
 		s.hold(GateBroken, fmt.Sprintf("the %s gate could not run in the proof", p.Gate), "run `proctor verify` to see it, mend it, then label again to resume")

@@ -23,7 +23,8 @@ type Input struct {
 	Goal           Goal
 	Comments       []Comment // of writers, oldest first
 	Anchors        []Anchor
-	Plan           *Plan // nil: none
+	Plan           *Plan  // nil: none
+	Round          *Round // nil: the change begins here
 	Feedback       []Feedback
 	Random         io.Reader // crypto/rand.Reader; the markers come from it
 	Limit          int       // bytes; 0: DefaultLimit
@@ -92,7 +93,7 @@ type Cut struct {
 }
 
 // Build assembles the prompt in its fixed order: rules of ours, then the goal, comments,
-// instruction files and feedback, each as data between markers that nobody can know beforehand, then
+// instruction files, feedback, the plan and what a review asks for, each as data between markers that nobody can know beforehand, then
 // how far the run is. It fails when nothing of the goal is visible, when output of the proof is
 // among the feedback (it would unseal the held-out tests), or when Random does.
 func Build(in Input) (Prompt, error) {
@@ -161,6 +162,9 @@ func (p *Prompt) collect(in Input) ([]*part, error) {
 		return nil, errors.New("build prompt: the goal has no visible text; write what is wanted into the issue and ask again")
 	}
 	goal := &part{name: "body", heading: goalHeading(in.Goal), share: 58}
+	if in.Round != nil {
+		goal.share -= roundShare
+	}
 	if title != "" {
 		if len(title) > maxTitle {
 			p.Cut = append(p.Cut, Cut{Part: "title", Shown: maxTitle, Total: len(title)})
@@ -199,7 +203,7 @@ func (p *Prompt) collect(in Input) ([]*part, error) {
 		}
 		feedback.sections = append(feedback.sections, s)
 	}
-	return []*part{goal, comments, anchors, feedback, in.Plan.part()}, nil
+	return []*part{goal, comments, anchors, feedback, in.Plan.part(), in.Round.part(p)}, nil
 }
 
 func (p *Prompt) removed(where string, list []Removal) {

@@ -116,7 +116,7 @@ func (p *Prompt) shrink(parts []*part, room int) {
 	for _, pt := range parts {
 		excess += size(pt)
 	}
-	for _, i := range []int{1, 2, 4, 3, 0} { // comments, instructions, plan, feedback, goal
+	for _, i := range []int{1, 2, 4, 3, 5, 0} { // comments, instructions, plan, feedback, requests, goal
 		if excess <= 0 {
 			return
 		}

@@ -68,6 +68,7 @@ func rulesText(in Input) string {
 	}
 	list("After each of your turns the harness runs, in a clean checkout of your files: ", in.Rules.Gates)
 	b.WriteString(in.Plan.rule())
+	b.WriteString(in.Round.rule())
 	if in.Rules.HeldOut {
 		b.WriteString(heldOutText)
 	}

@@ -88,6 +88,12 @@ func Ours(ctx context.Context, f forge.Forge, pr forge.PullRequest) (bool, error
 	return self.wrote(pr.Author) && evidence.PullRequestHead(pr.Body) != "", nil
 }
 
+// Self tells which accounts are our own, for people's comments and ours.
+func Self(ctx context.Context, f forge.Forge) (func(forge.User) bool, error) {
+	self, err := selfOf(ctx, f)
+	return self.wrote, err
+}
+
 // account is who we are, as far as the token can tell.
 type account struct {
 	user  forge.User

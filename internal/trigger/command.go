@@ -31,7 +31,7 @@ func Commands() []CommandInfo {
 		{Name: "retry", Help: "start again from the base commit; what was spent counts", Starts: true},
 		{Name: "stop", Help: "stop the run and keep its work"},
 		{Name: "status", Help: "say what the run is doing"},
-		{Name: "fix", Help: "work on what reviewers and checks asked for", Starts: true, Missing: "take the label off the issue and add it again for a new run"},
+		{Name: "fix", Args: "[what]", Help: "work on what is asked of this pull request: what stands behind the command, and threads that wait", Starts: true},
 		{Name: "review", Help: "have the judge read the change once more", Starts: true, Missing: "use `proctor review` on a machine of your own"},
 		{Name: "verify", Help: "run the proof again and compare", Missing: "use `proctor verify` with the address of the pull request on a machine of your own"},
 		{Name: "explain", Help: "say why the last run ended as it did"},

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/guard"
+	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/prompt"
+)
+
+// layRound makes the commit that a round's work is put on: the branch's tip, joined with the base where that has moved. What stands
+// there is held to the policy before anything is spent: people may have put something on the branch that no run may publish.
+func (s *session) layRound(ctx context.Context) error {
+	r := s.round
+	if r == nil {
+		return nil
+	}
+	if s.newRound {
+		if err := s.joinBase(ctx, r); err != nil {
+			return err
+		}
+		if len(r.Wishes) == 0 && r.Start == r.Tip && len(r.Conflicts) == 0 {
+			return s.nothingAsked()
+		}
+	} else if len(r.Conflicts) > 0 {
+		if err := s.markConflicts(ctx, r); err != nil {
+			return err
+		}
+	}
+	return s.lawful(ctx, r)
+}
+
+// joinBase merges the base into the branch, where it is not in it.
+func (s *session) joinBase(ctx context.Context, r *round) error {
+	base := s.store.Base()
+	if fresh, err := s.store.Contains(ctx, r.Tip, base); err != nil || fresh {
+		return err
+	}
+	main := s.trigger.Repo.DefaultBranch
+	if s.cfg.Fix.Base == "off" {
+		return refused(fmt.Sprintf("%s has moved since branch %s left it, and fix.base is off", main, r.Branch), fmt.Sprintf("merge %s into %s, then ask again", main, r.Branch))
+	}
+	if err := s.store.Deepen(ctx, s.remote, "refs/heads/"+main, "refs/heads/"+r.Branch); err != nil {
+		return err
+	}
+	m, err := s.store.Merge(ctx, r.Tip, base)
+	if err != nil {
+		return err
+	}
+	if len(m.Conflicts) > 0 {
+		r.Conflicts = m.Conflicts
+		s.note(fmt.Sprintf("%s has moved and conflicts with branch %s in %s", main, r.Branch, files(m.Conflicts)))
+		return s.mark(ctx, r, m)
+	}
+	meta := s.meta(0)
+	meta.Subject = fmt.Sprintf("Merge %s into %s", main, r.Branch)
+	if r.Start, err = s.store.Join(m.Tree, r.Tip, base, meta); err != nil {
+		return err
+	}
+	s.note(fmt.Sprintf("%s has moved and was merged into branch %s", main, r.Branch))
+	return nil
+}
+
+// markConflicts makes anew what mark made on a machine that is gone.
+func (s *session) markConflicts(ctx context.Context, r *round) error {
+	if err := s.store.Deepen(ctx, s.remote, "refs/heads/"+s.trigger.Repo.DefaultBranch, "refs/heads/"+r.Branch); err != nil {
+		return err
+	}
+	m, err := s.store.Merge(ctx, r.Tip, s.store.Base())
+	if err != nil {
+		return err
+	}
+	return s.mark(ctx, r, m)
+}
+
+func (s *session) mark(_ context.Context, r *round, m git.Merge) (err error) {
+	r.marked, err = s.store.Join(m.Tree, r.Tip, s.store.Base(), s.meta(0))
+	return err
+}
+
+// lawful holds the start to the policy: over the whole difference from the base, as each candidate. A conflict is only held to what
+// would end a run; the rest the agent may mend with it.
+func (s *session) lawful(ctx context.Context, r *round) error {
+	at := r.Start
+	if r.marked != "" {
+		at = r.marked
+	}
+	tree, err := s.store.Tree(ctx, at)
+	if err != nil {
+		return err
+	}
+	in := guard.Input{Blobs: s.store}
+	if in.Changes, err = s.store.Diff(ctx, s.store.BaseTree(), tree); err != nil {
+		return fmt.Errorf("compare branch %s with the base: %w", r.Branch, err)
+	}
+	in.Tick = in.Changes
+	if in.Paths, err = s.pathsOf(ctx, tree); err != nil {
+		return err
+	}
+	v, err := s.guard.Check(ctx, in)
+	if err != nil {
+		return fmt.Errorf("check the patch policy: %w", err)
+	}
+	if worst := v.Worst(); worst == guard.Halt || worst == guard.Block && r.marked == "" {
+		f := v.At(worst)[0]
+		return refused(fmt.Sprintf("branch %s, joined with the base, breaks a rule before anything is done: %s %s: %s", r.Branch, f.Rule, prompt.Inline(f.Path, 200), prompt.Inline(f.Detail, 200)),
+			"take it out of the branch, or bring it to the default branch by itself, then ask again")
+	}
+	return nil
+}
+
+func (s *session) pathsOf(ctx context.Context, tree git.ID) ([]string, error) {
+	var out []string
+	err := s.store.Walk(ctx, tree, func(p string, _ git.Entry) error {
+		out = append(out, p)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the candidate: %w", err)
+	}
+	return out, nil
+}
+
+// unsettled names the first file of a conflict that still holds both sides, "" when there is none.
+func (s *session) unsettledIn(ctx context.Context, candidate loop.Commit) (string, error) {
+	if s.round == nil {
+		return "", nil
+	}
+	for _, path := range s.round.Conflicts {
+		e, err := s.store.Entry(ctx, git.ID(candidate.ID), path)
+		if err != nil {
+			return "", err
+		}
+		if !e.Mode.IsFile() {
+			continue // deleted, which settles it
+		}
+		b, err := s.store.ReadBlob(ctx, e.ID, s.cfg.Policy.Max.FileBytes)
+		if err != nil {
+			return "", fmt.Errorf("look for conflict marks in %s: %w", prompt.Inline(path, 200), err)
+		}
+		if git.Marked(b, s.round.Tip, s.store.Base()) {
+			return path, nil
+		}
+	}
+	return "", nil
+}
