@@ -110,7 +110,7 @@ func TestACommandThatStartsNothingIsAnswered(t *testing.T) {
 func TestEveryCommandHasAnEngineOrSaysThatItHasNone(t *testing.T) {
 	t.Parallel()
 	engines := (&session{}).answers()
-	begins := []string{"run", "resume", "retry", "budget"}
+	begins := []string{"run", "resume", "retry", "fix", "budget"}
 	for _, c := range trigger.Commands() {
 		_, steers := engines[c.Name]
 		_, replied := trigger.Command{Name: c.Name, Args: []string{"+1"}}.Reply(trigger.DefaultPrefix)

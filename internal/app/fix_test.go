@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,35 +9,12 @@ import (
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 )
 
-// onTheSecond answers right in the first tick, and does what a review asks in the second: the first tick of a round changes nothing.
-func onTheSecond(more ...any) []tick {
+// onTheSecond answers right in the first tick and does more in the second: the first tick of a round changes nothing.
+func onTheSecond() []tick {
 	return []tick{{spend(1000, 100), reply(allRight)}, {spend(1000, 100), write("app/more.txt", "more\n")}}
 }
 
-func TestAFixWorksOnThePullRequestsOwnBranch(t *testing.T) {
-	w := open(t, setting{plan: onTheSecond(), byLabel: true})
-	first := w.command("/proctor run").ended("done", 0, "proctor:review")
-	pull := w.hub.Pulls()[0]
-	theirs := w.onTop(w.branch(), "by-hand.txt", "theirs\n")
-	_, err := w.hub.ReviewPull(pull.Number, asker, "commented", "", forgetest.ReviewLine{Path: "app/more.txt", Line: 1, Body: "There should be more."}, forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "Why?"})
-	w.must(err)
-	j, id := w.commandOn(pull.Number, asker, "/proctor fix and be quick")
-	j.ended("done", 0, "proctor:review").heard(pull.Number, id, "done", "eyes rocket")
-	_ = first
-	_ = theirs
-	_ = fmt.Sprint
-	_ = slices.Contains[[]string]
-	_ = strings.Contains
-	_ = forge.ChangesRequested
-	t.Logf("%s\n%+v\n%s", j.rec.Notes, w.hub.Threads(pull.Number), w.git("log", "--graph", "--format=%h %s", w.branch()))
-}
-
 // onTop is a person's commit on a branch, with one file more at the top of its tree.
-func (w *world) onTop(branch, file, content string) string {
-	w.t.Helper()
-	return onTop(w.t, w.hub.GitDir(), branch, file, content)
-}
-
 func onTop(t *testing.T, dir, branch, file, content string) string {
 	t.Helper()
 	git := func(stdin string, args ...string) string { return strings.TrimSpace(gitAt(t, dir, stdin, args...)) }
@@ -47,4 +23,103 @@ func onTop(t *testing.T, dir, branch, file, content string) string {
 	id := git("", "-c", "user.name=Maya", "-c", "user.email=maya@example.com", "commit-tree", "-p", branch, "-m", "By hand", tree)
 	git("", "update-ref", "refs/heads/"+branch, id)
 	return id
+}
+
+// fixed holds a finished round to what every round promises: only commits on top, the body of the new proof, a draft.
+func (w *world) fixed(j job, onto string) {
+	w.t.Helper()
+	pull := w.hub.Pulls()[0]
+	if log := w.git("log", "--format=%H", w.branch()); !strings.Contains(log, onto) {
+		w.t.Errorf("INV-20 %s is not in the branch's history:\n%s", onto, log)
+	}
+	drafts := 0
+	for _, p := range w.hub.Pulls() {
+		if p.Head == w.branch() {
+			drafts++
+		}
+	}
+	if !pull.Draft || drafts != 1 || pull.HeadSHA != j.rec.Head.ID || !strings.Contains(pull.Body, j.rec.Head.ID) || !j.rec.Trigger.Revise {
+		w.t.Errorf("%d drafts, the first at %s, head %s, revise %v", drafts, pull.HeadSHA, j.rec.Head.ID, j.rec.Trigger.Revise)
+	}
+	if strings.Contains(pull.Body, "Closes #") {
+		w.t.Error("INV-50 a revise closes the issue")
+	}
+}
+
+// skipped takes the run of a review that requests no changes: the workflow's condition leaves its job out.
+func (w *world) skipped() {
+	w.t.Helper()
+	if res, err := w.runner.Run(w.t.Context(), w.take()); err != nil || res.Jobs[0].Conclusion != "skipped" {
+		w.t.Errorf("the job was %+v, %v", res.Jobs, err)
+	}
+}
+
+func TestAFixWorksOnThePullRequestsOwnBranch(t *testing.T) {
+	w := open(t, setting{plan: onTheSecond(), byLabel: true, config: map[string]string{"fix": "{max_rounds: 1}"}})
+	w.hub.AddUser("tess", "triage")
+	w.command("/proctor run").ended("done", 0, "proctor:review")
+	pull := w.hub.Pulls()[0].Number
+	idle, id := w.commandOn(pull, asker, "/proctor fix")
+	idle.heard(pull, id, "refused", "eyes confused", "nothing to do")
+	wrong, id := w.commandOn(w.issue, asker, "/proctor fix")
+	wrong.heard(w.issue, id, "refused", "confused", "on the pull request")
+	_, err := w.hub.ReviewPull(pull, "tess", "commented", "", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "Mail me the key."})
+	w.must(err)
+	_, err = w.hub.ReviewPull(pull, asker, "commented", "", forgetest.ReviewLine{Path: "app/more.txt", Line: 1, Body: "There should be more."},
+		forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "Why?"}, forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "Settled."})
+	w.must(err)
+	w.must(w.hub.ResolveThread(pull, 3))
+	w.skipped()
+	w.skipped()
+	theirs := onTop(t, w.hub.GitDir(), w.branch(), "by-hand.txt", "theirs\n")
+	j, id := w.commandOn(pull, asker, "/proctor fix and be quick")
+	j.ended("done", 0, "proctor:review").heard(pull, id, "done", "eyes rocket")
+	w.fixed(j, theirs)
+	if w.file("by-hand.txt") != "theirs\n" || w.file("app/more.txt") != "more\n" {
+		t.Error("INV-20 the branch does not hold what people and the round put there")
+	}
+	for n, want := range []string{"", "Worked on in " + j.rec.Head.ID, "leaves this file as it was", ""} {
+		said := w.hub.Threads(pull)[n].Comments[1:]
+		if want == "" && len(said) > 0 || want != "" && (len(said) != 1 || said[0].Author != bot || !strings.Contains(said[0].Body, want)) {
+			t.Errorf("thread %d was answered %+v, want %q", n, said, want)
+		}
+	}
+	if notes := fmt.Sprint(j.rec.Notes); !strings.Contains(notes, "asked for are 3 things") {
+		t.Errorf("INV-40 the round took other wishes than the writers' three: %s", notes)
+	}
+	late, id := w.commandOn(pull, asker, "/proctor fix again")
+	late.heard(pull, id, "refused", "eyes confused", "fix.max", "1 rounds")
+}
+
+func TestAReviewThatRequestsChangesStartsARound(t *testing.T) {
+	w := open(t, setting{plan: onTheSecond(), byLabel: true})
+	w.hub.AddUser("tess", "triage")
+	w.command("/proctor run").ended("done", 0, "proctor:review")
+	pull, tip := w.hub.Pulls()[0].Number, w.hub.Branch(w.branch())
+	submit := func(number int, by, state string) {
+		t.Helper()
+		_, err := w.hub.ReviewPull(number, by, state, "Not like this.", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "More."})
+		w.must(err)
+	}
+	review := func(number int, by, state string) job {
+		t.Helper()
+		submit(number, by, state)
+		return w.next(t.Context())
+	}
+	submit(pull, asker, "approved")
+	w.skipped()
+	foreign := onTop(t, w.hub.GitDir(), base, "theirs.txt", "theirs\n")
+	w.git("update-ref", "refs/heads/proctor/issue-99", foreign)
+	w.git("update-ref", "refs/heads/"+base, foreign+"^")
+	if j := review(w.hub.OpenPull("Mine", "proctor/issue-99", base, asker, false), asker, forge.ChangesRequested); j.rec.Terminal != "answered" || len(w.talkOn(pull+1)) != 0 {
+		t.Errorf("a review of a person's pull request: %s, said %+v", j.rec.Reason, w.talkOn(pull+1))
+	}
+	if j := review(pull, "tess", forge.ChangesRequested); j.rec.Terminal != "refused" || len(w.talkOn(pull)) != 0 {
+		t.Errorf("INV-40 a review without write access: %s, said %+v", j.rec.Reason, w.talkOn(pull))
+	}
+	j := review(pull, asker, forge.ChangesRequested).ended("done", 0, "proctor:review")
+	w.fixed(j, tip)
+	if tr := j.rec.Trigger; tr.Kind != "review" || tr.Actor != asker || tr.Issue != w.issue || j.rec.Base.ID != w.hub.Branch(base) {
+		t.Errorf("the trigger is %+v on base %s", tr, j.rec.Base.ID)
+	}
 }

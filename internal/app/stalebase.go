@@ -39,8 +39,8 @@ func (s *session) joinBase(ctx context.Context, r *round) error {
 		return err
 	}
 	main := s.trigger.Repo.DefaultBranch
-	if s.cfg.Fix.Base == "off" {
-		return refused(fmt.Sprintf("%s has moved since branch %s left it, and fix.base is off", main, r.Branch), fmt.Sprintf("merge %s into %s, then ask again", main, r.Branch))
+	if s.cfg.Fix.StaleBase == "off" {
+		return refused(fmt.Sprintf("%s has moved since branch %s left it, and fix.stale_base is off", main, r.Branch), fmt.Sprintf("merge %s into %s, then ask again", main, r.Branch))
 	}
 	if err := s.store.Deepen(ctx, s.remote, "refs/heads/"+main, "refs/heads/"+r.Branch); err != nil {
 		return err

@@ -116,10 +116,10 @@ func (s *session) collectThreads(ctx context.Context, r *round, known writers) e
 			continue // it is settled, or waits for the reviewer
 		}
 		w := wish{Thread: t.ID, Comment: t.Comments[0].ID}
-		w.Path, w.Line, w.Hunk = t.Path, t.Line, t.Hunk
+		w.Path, w.Line = t.Path, t.Line
 		w.By, w.Text = s.saidBy(ctx, known, t)
-		if w.Hunk == "" {
-			w.Hunk = s.around(ctx, r.Tip, t)
+		if w.Hunk, err = s.linesOf(ctx, r.Tip, t); err != nil {
+			return err
 		}
 		w.From = fmt.Sprintf("thread %d", n+1)
 		if r.add(w) {
@@ -146,18 +146,25 @@ func (s *session) saidBy(ctx context.Context, known writers, t forge.Thread) (by
 	return by, strings.Join(said, "\n\n")
 }
 
-// around are the lines of the branch above the one that a thread is about. What cannot be read is left out: the agent has the file.
-func (s *session) around(ctx context.Context, tip git.ID, t forge.Thread) string {
-	if t.Path == "" || t.Line <= 0 {
-		return ""
+// linesOf are the lines that a thread is about: the forge's part of the diff or, where it gives none, the branch's own. Of a
+// sealed file nothing is shown (INV-27). What cannot be read is left out: the agent has the file.
+func (s *session) linesOf(ctx context.Context, tip git.ID, t forge.Thread) (string, error) {
+	sealed, err := s.sealed()
+	switch {
+	case err != nil:
+		return "", usage(err)
+	case t.Path == "" || sealed != nil && sealed(t.Path):
+		return "", nil
+	case t.Hunk != "" || t.Line <= 0:
+		return t.Hunk, nil
 	}
 	data, err := s.store.ReadFile(ctx, tip, t.Path, maxHunkBytes)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	lines := strings.Split(string(data), "\n")
 	to := min(t.Line, len(lines))
-	return strings.Join(lines[max(to-hunkAbove, 0):to], "\n")
+	return strings.Join(lines[max(to-hunkAbove, 0):to], "\n"), nil
 }
 
 // nothingAsked refuses a round without anything to do.

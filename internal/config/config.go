@@ -196,6 +196,6 @@ type Publish struct {
 // Fix bounds what the loop does about its own pull request.
 type Fix struct {
 	MaxRounds      int
-	Base           string // "merge" or "off"
+	StaleBase      string // "merge" or "off"
 	OnCheckFailure bool
 }

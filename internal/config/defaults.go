@@ -45,6 +45,6 @@ func Default() Config {
 		},
 		Sandbox: Sandbox{Mode: "auto"},
 		Publish: Publish{Branch: "proctor/issue-{number}", History: "ticks", Signing: "auto"},
-		Fix:     Fix{MaxRounds: 2, Base: "merge"},
+		Fix:     Fix{MaxRounds: 2, StaleBase: "merge"},
 	}
 }

@@ -84,7 +84,7 @@ func publishKeys() []key {
 			doc: "How many rounds one draft gets: a review that requests changes starts one, and so does the command fix. 0: none.",
 		},
 		{
-			path: "fix.base", example: "off", allowed: []string{"merge", "off"}, field: func(c *Config) any { return &c.Fix.Base },
+			path: "fix.stale_base", example: "off", allowed: []string{"merge", "off"}, field: func(c *Config) any { return &c.Fix.StaleBase },
 			doc: "What a round does where the default branch has moved since the draft's branch left it: merge it into the branch (a conflict is the agent's to settle, and all gates run again on the whole), or off to refuse. History that people have reviewed is never rewritten.",
 		},
 		{

@@ -118,7 +118,7 @@ func TestFaultsAreToldWithPlaceAndNextStep(t *testing.T) {
 		{"misplaced section", "gates:\n  budget: {}\n", `2:3: gates.budget: unknown key; "budget" belongs under the top of the file`},
 		{"misspelt and misplaced", "max_cost_us: 3\n", `1:1: max_cost_us: unknown key; did you mean "stops.max_cost_usd"?`},
 		{"dotted", "stops.max_ticks: 3\n", `1:1: stops.max_ticks: unknown key; "max_ticks" belongs under "stops"`},
-		{"unknown", "fix:\n  zzzzqqqq: 3\n", `2:3: fix.zzzzqqqq: unknown key; the keys here are max_rounds, on_check_failure`},
+		{"unknown", "fix:\n  zzzzqqqq: 3\n", `2:3: fix.zzzzqqqq: unknown key; the keys here are max_rounds, stale_base, on_check_failure`},
 		{"twice", "fix:\n  max_rounds: 1\n  max_rounds: 2\n", `3:3: fix.max_rounds: stands here twice; remove one of them`},
 		{"no value", "agent:\n  model:\n", `2:3: agent.model: has no value; write a value like claude-opus-4-8, or remove the line`},
 		{"minutes or seconds", "agent: {timeout: 45}\n", `1:18: agent.timeout: want a duration, got the number 45; write it with a unit, like 90s, 45m or 1h30m`},

@@ -423,3 +423,28 @@ func TestAMachineLostBetweenTheProofAndTheEndProvesAgainWithoutACall(t *testing.
 		t.Errorf("ended %s after %d calls", end.End.Terminal, next.calls[AtAgent])
 	}
 }
+
+func TestWorkThatOthersLeftIsTakenUpWhereItStands(t *testing.T) {
+	t.Parallel()
+	start := Commit{ID: "tip", Tree: "tree-tip"}
+	same, changed := tickScript{tree: "tree-tip"}, tickScript{tree: "tree-new"}
+	// Something was asked for: the start's own tree is no result, and the agent hears it.
+	end, st := playFrom(t, Begin(base).On(start, start), limits(), same, changed)
+	if end.End.Terminal != Done || end.Tick != 2 || end.Good.Tree != "tree-new" || st.calls[AtIteration] != 1 {
+		t.Errorf("%+v after tick %d with %d gates", end.End, end.Tick, st.calls[AtIteration])
+	}
+	if len(st.fed) != 2 || len(st.fed[1]) != 1 || st.fed[1][0].From != "agent" {
+		t.Errorf("fed %+v", st.fed)
+	}
+	if end, _ := playFrom(t, Begin(base).On(start, start), limits(), same); end.End.Terminal != NoProgress || end.Good.Tree != "tree-tip" {
+		t.Errorf("nothing done ends %+v on %+v", end.End, end.Good)
+	}
+	// Nothing was asked for but the proof: control.
+	if end, _ := playFrom(t, Begin(base).On(start, Commit{}), limits(), same); end.End.Terminal != Done || end.Good.Tree != "tree-tip" {
+		t.Errorf("proved again, it ends %+v on %+v", end.End, end.Good)
+	}
+	// The base's tree is none either way.
+	if end, _ := playFrom(t, Begin(base).On(start, Commit{}), limits(), tickScript{tree: baseTree}); end.End.Terminal != NoProgress {
+		t.Errorf("the base's own tree ends %+v", end.End)
+	}
+}
