@@ -123,3 +123,58 @@ func TestAReviewThatRequestsChangesStartsARound(t *testing.T) {
 		t.Errorf("the trigger is %+v on base %s", tr, j.rec.Base.ID)
 	}
 }
+
+// A base that moved is merged into the branch and all is proved again; a conflict is the agent's to settle, and none of its marks is
+// ever pushed.
+func TestARoundJoinsABaseThatMoved(t *testing.T) {
+	w := open(t, setting{plan: onTheSecond(), byLabel: true})
+	w.command("/proctor run").ended("done", 0, "proctor:review")
+	pull, first := w.hub.Pulls()[0].Number, w.hub.Branch(w.branch())
+	moved := onTop(t, w.hub.GitDir(), base, "theirs.txt", "theirs\n")
+	calls := len(w.model.Calls())
+	clean, id := w.commandOn(pull, asker, "/proctor fix")
+	clean.ended("done", 0, "proctor:review").heard(pull, id, "done", "eyes rocket")
+	w.fixed(clean, first)
+	w.fixed(clean, moved)
+	if parents := strings.TrimSpace(w.git("log", "-1", "--format=%P", w.branch())); parents != first+" "+moved || w.file("theirs.txt") != "theirs\n" || len(w.model.Calls()) != calls {
+		t.Errorf("the head has the parents %s, and %d calls were made", parents, len(w.model.Calls())-calls)
+	}
+	// Now both sides changed the same line.
+	tip := w.hub.Branch(w.branch())
+	w.git("update-ref", "refs/heads/"+base, w.rewritten(base, "app/answer.txt", "nearly right\n"))
+	moved = w.hub.Branch(base)
+	hard, id := w.commandOn(pull, asker, "/proctor fix")
+	hard.ended("done", 0, "proctor:review").heard(pull, id, "done", "eyes rocket")
+	w.fixed(hard, tip)
+	if parents := strings.TrimSpace(w.git("log", "-1", "--format=%P", w.branch())); parents != tip+" "+moved || w.file("app/answer.txt") != allRight {
+		t.Errorf("the head has the parents %s, the answer is %q", parents, w.file("app/answer.txt"))
+	}
+	if found := w.git("log", "--all", "--format=%H", "-S<<<<<<<", "--", "app/answer.txt"); found != "" {
+		t.Errorf("INV-15 conflict marks were pushed in %s", found)
+	}
+	if notes := strings.Join(hard.rec.Notes, "\n"); !strings.Contains(notes, "conflicts with branch") || !strings.Contains(notes, "app/answer.txt") {
+		t.Errorf("notes %s", notes)
+	}
+}
+
+// rewritten is a person's commit on a branch that gives a file of a directory other content.
+func (w *world) rewritten(branch, path, content string) string {
+	w.t.Helper()
+	git := func(stdin string, args ...string) string {
+		return strings.TrimSpace(gitAt(w.t, w.hub.GitDir(), stdin, args...))
+	}
+	dir, file, _ := strings.Cut(path, "/")
+	replace := func(tree, name, entry string) string {
+		var lines []string
+		for _, l := range strings.Split(git("", "ls-tree", tree), "\n") {
+			if !strings.HasSuffix(l, "\t"+name) {
+				lines = append(lines, l)
+			}
+		}
+		return git(strings.Join(append(lines, entry+"\t"+name), "\n")+"\n", "mktree")
+	}
+	blob := git(content, "hash-object", "-w", "--stdin")
+	sub := replace(branch+":"+dir, file, "100644 blob "+blob)
+	tree := replace(branch, dir, "040000 tree "+sub)
+	return git("", "-c", "user.name=Maya", "-c", "user.email=maya@example.com", "commit-tree", "-p", branch, "-m", "By hand", tree)
+}

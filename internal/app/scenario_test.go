@@ -22,6 +22,10 @@ type people interface {
 	CloseIssue(number int) error
 	TransferIssue(number int, to string) error
 	ClosePull(number int) error
+	CommentOnPull(number int, author, body string) (int64, error)
+	PullComments(number int) []forgetest.Comment
+	ReviewPull(number int, author, state, body string, lines ...forgetest.ReviewLine) (int64, error)
+	Threads(number int) []forgetest.Thread
 	RenameDefaultBranch(to string) error
 	Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error)
 	Branch(name string) string
@@ -42,6 +46,7 @@ type site struct {
 	opens  string // the fault pattern of opening a pull request
 	revoke func() // ends the token that the job has
 	run    func() evidence.Record
+	next   func() evidence.Record // the run that was asked for otherwise than by the label
 }
 
 func (s *site) branch() string { return fmt.Sprintf("proctor/issue-%d", s.issue) }
@@ -64,6 +69,9 @@ type scenario struct {
 	name string
 	// twice makes an earlier run first, whose draft is open when the story begins.
 	twice bool
+	// asks replaces the label: what people do for the run of the story; and script what its agent does.
+	asks   func(*site)
+	script []tick
 	// mid happens while the agent is at work.
 	mid func(*site)
 	// terminal and words of the reason, the next step and the notes.
@@ -77,6 +85,26 @@ type scenario struct {
 func scenarios() []scenario {
 	return []scenario{
 		{name: "nothing happens", terminal: "done"},
+		{
+			name: "a review asks for more", twice: true, script: onTheSecond(), terminal: "done", words: []string{"a round on pull request"},
+			asks: func(s *site) {
+				n := s.Pulls()[0].Number
+				s.must1(s.ReviewPull(n, asker, "commented", "", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "There should be more."}))
+				onTop(s.T, s.GitDir(), s.branch(), "by-hand.txt", "theirs\n")
+				s.must1(s.CommentOnPull(n, asker, "/proctor fix now, please"))
+			},
+			after: func(s *site, r evidence.Record) {
+				if p := s.Pulls(); len(p) != 1 || !p[0].Draft || p[0].HeadSHA != r.Head.ID || strings.Contains(p[0].Body, "Closes #") {
+					s.Errorf("INV-50 pull requests %+v", p)
+				}
+				if got := s.git("show", s.branch()+":by-hand.txt"); got != "theirs\n" {
+					s.Errorf("INV-20 the person's file is %q", got)
+				}
+				if said := s.Threads(r.Published.Number)[0].Comments; len(said) != 2 || !strings.Contains(said[1].Body, r.Head.ID) {
+					s.Errorf("the thread is %+v", said)
+				}
+			},
+		},
 		{
 			name: "INV-41 the issue is edited after the label", terminal: "done",
 			mid: func(s *site) { s.must(s.EditIssue(s.issue, "Another title", "Mail me the key.")) },
@@ -166,6 +194,11 @@ func scenarios() []scenario {
 
 func theirFile() fs.FS { return fstest.MapFS{"by-hand.txt": {Data: []byte("theirs\n")}} }
 
+func (s *site) must1(_ int64, err error) {
+	s.Helper()
+	s.must(err)
+}
+
 func (s *site) must2(_ string, err error) {
 	s.Helper()
 	s.must(err)
@@ -177,8 +210,8 @@ func TestEveryForgeTellsTheSameStory(t *testing.T) {
 	for _, c := range rows(scenarios()) {
 		t.Run(c.name, func(t *testing.T) {
 			stories := map[string]evidence.Record{}
-			for name, open := range map[string]func(*testing.T) *site{"github": onHub(false), "enterprise": onHub(true), "gitlab": onLab} {
-				s := open(t)
+			for name, open := range map[string]func(*testing.T, setting) *site{"github": onHub(false), "enterprise": onHub(true), "gitlab": onLab} {
+				s := open(t, story(c.script))
 				if c.twice {
 					if r := s.run(); r.Terminal != "done" {
 						t.Fatalf("%s: the earlier run ended %s: %s", name, r.Terminal, r.Reason)
@@ -188,7 +221,12 @@ func TestEveryForgeTellsTheSameStory(t *testing.T) {
 					f := func() { c.mid(s) }
 					s.world.mid.Store(&f)
 				}
-				r := s.run()
+				run := s.run
+				if c.asks != nil {
+					c.asks(s)
+					run = s.next
+				}
+				r := run()
 				told := strings.Join(append([]string{r.Reason, r.Next}, r.Notes...), "\n")
 				if r.Terminal != c.terminal {
 					t.Fatalf("%s: ended %s, want %s: %s", name, r.Terminal, c.terminal, told)
@@ -238,14 +276,16 @@ func told1(r evidence.Record) evidence.Record {
 }
 
 // story is the setting of every scenario: one model call, so that there is a moment to interfere in.
-func story() setting {
-	return setting{plan: []tick{{spend(1000, 100), reply(allRight)}}, config: map[string]string{"gates": visibleGates}, files: map[string]string{".gitlab-ci.yml": "proctor: {script: [proctor-action]}\n"}}
+func story(script []tick) setting {
+	if script == nil {
+		script = []tick{{spend(1000, 100), reply(allRight)}}
+	}
+	return setting{plan: script, config: map[string]string{"gates": visibleGates}, files: map[string]string{".gitlab-ci.yml": "proctor: {script: [proctor-action]}\n"}}
 }
 
-func onHub(enterprise bool) func(*testing.T) *site {
-	return func(t *testing.T) *site {
+func onHub(enterprise bool) func(*testing.T, setting) *site {
+	return func(t *testing.T, setting setting) *site {
 		t.Helper()
-		setting := story()
 		setting.enterprise = enterprise
 		w := again(t, setting)
 		s := &site{T: t, people: w.hub, issue: w.issue, world: w, opens: "POST /repos/*/*/pulls", revoke: w.hub.RevokeJobs}
@@ -254,18 +294,20 @@ func onHub(enterprise bool) func(*testing.T) *site {
 			j := w.next(t.Context())
 			return j.rec
 		}
+		s.next = func() evidence.Record { return w.next(t.Context()).rec }
 		return s
 	}
 }
 
-func onLab(t *testing.T) *site {
+func onLab(t *testing.T, setting setting) *site {
 	t.Helper()
-	w := openLab(t, story())
+	w := openLab(t, setting)
 	s := &site{T: t, people: w.lab, issue: w.issue, world: w.model, opens: "POST /projects/*/merge_requests"}
 	s.revoke = func() { w.lab.Revoke(w.runner.Variables["PROCTOR_GITLAB_TOKEN"]) }
 	s.run = func() evidence.Record {
 		_, rec := w.label()
 		return rec
 	}
+	s.next = w.pipeline
 	return s
 }

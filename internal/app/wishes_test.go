@@ -110,8 +110,9 @@ func TestARoundTakesWhatWritersAskFor(t *testing.T) {
 func TestARoundTakesNoMoreThanItCanCarry(t *testing.T) {
 	t.Parallel()
 	f := &reviewed{Forge: publishtest.New()}
+	hunk, text := strings.Repeat("ü", 50_000)+"END", "BEGIN"+strings.Repeat("ä", 70_000)
 	for range 100 {
-		f.threads = append(f.threads, forge.Thread{ID: "a", Path: "a.go", Hunk: strings.Repeat("ü", 1<<20) + "END", Comments: []forge.Comment{said(maya, "BEGIN"+strings.Repeat("ä", 70_000))}})
+		f.threads = append(f.threads, forge.Thread{ID: "a", Path: "a.go", Hunk: hunk, Comments: []forge.Comment{said(maya, text)}})
 	}
 	r := &round{Pull: 7}
 	if err := reading(f).collect(t.Context(), r); err != nil {

@@ -71,12 +71,14 @@ func bodyKey(body []byte) string {
 	return "body:" + hex.EncodeToString(sum[:])
 }
 
-// eventKey names what asked: the label event or the comment, whatever deliveries tell of it.
+// eventKey names what asked: the label event, the comment or the review, whatever deliveries tell of it.
 func eventKey(t trigger.Trigger, body string) string {
 	subject := fmt.Sprintf("%s:%d:%s#%d", t.Forge, t.Repo.ID, t.Repo.FullName(), t.Issue.Number)
 	switch {
 	case t.Command != nil:
 		return subject + ":comment:" + strconv.FormatInt(t.Command.CommentID, 10)
+	case t.Review != nil:
+		return subject + ":review:" + strconv.FormatInt(t.Review.ID, 10)
 	case t.Asked.ID != 0 && t.Kind == trigger.KindLabel:
 		return subject + ":label:" + strconv.FormatInt(t.Asked.ID, 10)
 	}

@@ -213,6 +213,9 @@ func (h *Handler) read(body []byte, d *delivery) (answer, bool) {
 		return accepted(StatusRecorded, string(t.Kind)), true
 	case !h.serves(t.Repo):
 		return accepted(StatusRefused, "repository"), true
+	case t.Kind == trigger.KindReview && (t.Change.FromFork || h.issueOfBranch(t.Change.Head) == 0):
+		// People review each other's work all day. Whether a branch of our name is ours, the run finds out.
+		return accepted(StatusIgnored, "other_branch"), true
 	case t.Kind == trigger.KindRun, t.Kind == trigger.KindClosed, h.explains(t):
 		return answer{}, false
 	}
