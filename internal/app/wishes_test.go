@@ -56,7 +56,9 @@ func reading(f *reviewed) *session {
 	return s
 }
 
-func said(u forge.User, body string) forge.Comment { return forge.Comment{ID: u.ID, Author: u, Body: body} }
+func said(u forge.User, body string) forge.Comment {
+	return forge.Comment{ID: u.ID, Author: u, Body: body}
+}
 
 // INV-40: of all that stands below a pull request, what writers ask for and nobody has settled reaches the agent.
 func TestARoundTakesWhatWritersAskFor(t *testing.T) {

@@ -36,14 +36,41 @@ ours opened from a branch of this repository, never a fork. The other commands r
 ` + "`stop`" + ` writes a request into the lease that the run holds (` + "`refs/proctor/<issue>/lease`" + `). The run reads it when it renews the lease, within
 half a minute, saves what it has and ends ` + "`cancelled`" + `. A run that began after the comment was written is not stopped by it.
 
+` + "`fix`" + ` works on what is open for review; see [below](#rounds).
+
 ` + "`budget +N`" + ` raises ` + "`budget.per_issue_usd`" + ` for this issue, once for each comment, and goes on. It raises no other limit.
+
+## Rounds
+
+` + "`fix`" + `, written on the draft, starts a round: a run on the draft's own branch, with the same gates, patch policy and proof as the first one. So does, on GitHub, a review
+that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. GitLab has no event for that which could be read again: write ` + "`fix`" + ` there. A round is asked for
+
+- the text behind the command,
+- each thread that is not resolved and whose last word is not Proctor's, with its place and the lines it stands below,
+- the text of each review that requests changes and that no published round has worked on,
+
+of all of them only what accounts with write access wrote. The issue stays the task, and stays what was approved: where its text was edited since, a round is refused.
+
+The branch has to be ours: the draft is our account's and bears our mark, its branch is of this repository and is named after the issue, and the commit that it was
+published with is in the branch's history, by our hand. What people have put on top stays and is built upon; where it breaks the policy (a protected file, say)
+the round is refused before anything is spent. Commits are only ever added, and only if the branch still stands where the round found it.
+
+Where the default branch has moved meanwhile, it is merged into the branch first (` + "`fix.stale_base: off`" + ` refuses instead). With nothing else asked, that merge is proved
+and pushed without a call to the agent. Files in conflict are given to the agent with both sides in them; a candidate that still holds a mark goes no further, and what is
+pushed is the merge that settles them. History is never rewritten, so there is no rebase.
+
+Each thread is answered with the commit of the round that last changed its file, or with the word that the round left it alone; people resolve it, or answer in it and
+ask again. A draft gets ` + "`fix.max_rounds`" + ` rounds. A round that ends early is kept and gone on with like any run. Not there yet: rounds that a failed check starts
+(` + "`fix.on_check_failure`" + ` is refused).
 
 ## Where they come from
 
 - **The workflow** that ` + "`proctor init`" + ` writes listens to ` + "`issue_comment`" + ` and skips comments without the prefix before a runner is used for more than that.
+  It listens to ` + "`pull_request_review`" + ` too. GitHub starts that job on the pull request's merge, with the workflow file as it is there, so the workflow checks out
+  the default branch by its name and the run refuses any other base; GitHub starts none while the pull request conflicts, and then it takes ` + "`fix`" + `.
 - **The webhook** reads comments, answers ` + "`help`" + ` itself, and dispatches the rest with the comment's id. The run fetches that comment again and
-  believes neither the command nor the actor of the dispatch without it.
-- **Both at once** would answer twice: with the webhook, take ` + "`issue_comment`" + ` out of the workflow. Two runs on one issue exclude each other all the same.
+  believes neither the command nor the actor of the dispatch without it. So it is with a review's id, of a pull request whose branch has our name.
+- **Both at once** would answer twice: with the webhook, take ` + "`issue_comment`" + ` and ` + "`pull_request_review`" + ` out of the workflow. Two runs on one issue exclude each other all the same.
 - **GitLab** has no pipeline for a comment, so there it takes the webhook.
 `)
 	return b.String()
