@@ -2,15 +2,18 @@ package app
 
 import "os"
 
-// allRows plays the long tables of whole runs to their ends, as `make e2e` does; each row is a run of its own, with a forge, git and
-// confinement. `make test` and the race detector, which see every kind of run all the same, play the first rows.
-var allRows = os.Getenv("PROCTOR_TEST_ROWS") == "all"
-
+// firstRows is how much of the long tables of whole runs `make test` plays; each row is a run of its own, with a forge, git and
+// confinement. `make e2e` plays the rest.
 var firstRows = 4
 
+// rows is the part of a table that PROCTOR_TEST_ROWS asks for: all, rest (without the first ones), or else the first.
 func rows[T any](table []T) []T {
-	if allRows {
+	first := min(len(table), firstRows)
+	switch os.Getenv("PROCTOR_TEST_ROWS") {
+	case "all":
 		return table
+	case "rest":
+		return table[first:]
 	}
-	return table[:min(len(table), firstRows)]
+	return table[:first]
 }
