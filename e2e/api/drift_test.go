@@ -50,6 +50,9 @@ func TestOurRequestsAndTheTestForgesAnswersAreGitHubs(t *testing.T) {
 		"post /repos/{owner}/{repo}/issues/{issue_number}/labels", "delete /repos/{owner}/{repo}/issues/{issue_number}/labels/{name}",
 		"get /repos/{owner}/{repo}/labels/{name}", "post /repos/{owner}/{repo}/labels", "get /repos/{owner}/{repo}/pulls", "post /repos/{owner}/{repo}/pulls",
 		"patch /repos/{owner}/{repo}/pulls/{pull_number}", "post /repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
+		"get /repos/{owner}/{repo}/pulls/{pull_number}", "get /repos/{owner}/{repo}/pulls/{pull_number}/reviews", "get /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}",
+		"post /repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies",
+		"get /repos/{owner}/{repo}/actions/runs", "get /repos/{owner}/{repo}/actions/runs/{run_id}/jobs", "get /repos/{owner}/{repo}/actions/jobs/{job_id}/logs",
 		"post /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches", "get /repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs",
 	} {
 		method, path, _ := strings.Cut(want, " ")

@@ -178,3 +178,27 @@ func (w *world) rewritten(branch, path, content string) string {
 	tree := replace(branch, dir, "040000 tree "+sub)
 	return git("", "-c", "user.name=Maya", "-c", "user.email=maya@example.com", "commit-tree", "-p", branch, "-m", "By hand", tree)
 }
+
+// A round that ended early lies in the checkpoint, with what it is for.
+func TestARoundThatEndedEarlyIsGoneOnWith(t *testing.T) {
+	w := open(t, setting{plan: onTheSecond(), byLabel: true, config: map[string]string{"stops": "{max_ticks: 1, max_cost_usd: 1, max_duration: 5m}", "gates": visibleGates}})
+	w.command("/proctor run").ended("done", 0, "proctor:review")
+	pull, tip := w.hub.Pulls()[0].Number, w.hub.Branch(w.branch())
+	_, err := w.hub.ReviewPull(pull, asker, "commented", "", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "There should be more."})
+	w.must(err)
+	w.skipped()
+	early, id := w.commandOn(pull, asker, "/proctor fix")
+	early.ended("tick_cap", 2, "proctor:needs-human").heard(pull, id, "tick_cap", "eyes rocket")
+	if at := w.hub.Branch(w.branch()); at != tip || len(w.hub.Threads(pull)[0].Comments) != 1 {
+		t.Errorf("the branch is at %s, the thread %+v", at, w.hub.Threads(pull)[0])
+	}
+	if r := w.saved().Round; r == nil || r.Pull != pull || len(r.Wishes) != 1 || len(w.saved().Rounds) != 1 {
+		t.Fatalf("the checkpoint holds the round %+v", r)
+	}
+	j, id := w.commandOn(pull, asker, "/proctor resume")
+	j.ended("done", 0, "proctor:review").heard(pull, id, "done", "eyes rocket")
+	w.fixed(j, tip)
+	if said := w.hub.Threads(pull)[0].Comments; j.rec.Ticks[0].N != 2 || len(said) != 2 || len(w.saved().Rounds) != 1 || !w.saved().Rounds[0].Done {
+		t.Errorf("it began with tick %d; the thread is %+v; rounds %+v", j.rec.Ticks[0].N, said, w.saved().Rounds)
+	}
+}

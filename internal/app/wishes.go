@@ -45,7 +45,7 @@ func (s *session) mayWrite(ctx context.Context, known writers, u forge.User) boo
 }
 
 // collect reads what is asked of the pull request: the text of the command, reviews that request changes, and threads that
-// nobody has resolved and that wait for an answer. Of all of them only what writers wrote counts.
+// nobody has resolved and that wait for an answer, of all of them only what writers wrote; and jobs of its CI that failed.
 func (s *session) collect(ctx context.Context, r *round) error {
 	if s.trigger.Command != nil {
 		text := trigger.CommandText(s.order.comment.Body, s.prefix())
@@ -58,6 +58,7 @@ func (s *session) collect(ctx context.Context, r *round) error {
 	if err := s.collectThreads(ctx, r, known); err != nil {
 		return err
 	}
+	s.collectChecks(ctx, r)
 	return nil
 }
 
@@ -129,6 +130,29 @@ func (s *session) collectThreads(ctx context.Context, r *round, known writers) e
 	return nil
 }
 
+// collectChecks takes along the ends of what failed jobs printed. Where something is held out, the user's own CI runs it too, as a rule,
+// and its log would tell of it (INV-27): then the agent hears no more than a job's name. A token that may not read CI ends nothing.
+func (s *session) collectChecks(ctx context.Context, r *round) {
+	reader, ok := s.req.forge.(forge.JobReader)
+	if !ok {
+		return
+	}
+	jobs, err := reader.FailedJobs(ctx, string(r.Tip))
+	if err != nil {
+		s.note("how CI went for the pull request was not read: " + err.Error())
+		return
+	}
+	for n, j := range jobs {
+		text := "The job " + prompt.Inline(j.Name, 200) + " failed."
+		if s.cfg.Gates.HeldOut() > 0 {
+			text += " What it printed is left out: held-out tests may have run in it."
+		} else if len(j.Log) > 0 {
+			text += " The end of what it printed:\n" + lastRunes(s.red.String(string(j.Log)), maxWishText-400)
+		}
+		r.add(wish{Wish: prompt.Wish{From: fmt.Sprintf("check %d", n+1), Text: text, Log: true}})
+	}
+}
+
 // saidBy is what writers wrote in a thread, each with a name, and who began.
 func (s *session) saidBy(ctx context.Context, known writers, t forge.Thread) (by, text string) {
 	var said []string
@@ -169,7 +193,7 @@ func (s *session) linesOf(ctx context.Context, tip git.ID, t forge.Thread) (stri
 
 // nothingAsked refuses a round without anything to do.
 func (s *session) nothingAsked() error {
-	return refused("there is nothing to do: the command says nothing more, no thread of somebody with write access waits for an answer, and the base has not moved",
+	return refused("there is nothing to do: the command says nothing more, no thread of somebody with write access waits for an answer, no job of its CI failed, and the base has not moved",
 		"write what to change behind "+s.prefix()+" fix, or comment on a line")
 }
 

@@ -21,6 +21,8 @@ type reviewed struct {
 	*publishtest.Forge
 	threads []forge.Thread
 	reviews []forge.Review
+	jobs    []forge.FailedJob
+	jobsErr error
 	roles   map[string]forge.Role
 }
 
@@ -34,6 +36,10 @@ func (f *reviewed) Review(_ context.Context, _ int, id int64) (forge.Review, err
 		return f.reviews[i], nil
 	}
 	return forge.Review{}, publishtest.Error("read a review", forge.ErrNotFound, 404, "", "")
+}
+
+func (f *reviewed) FailedJobs(context.Context, string) ([]forge.FailedJob, error) {
+	return f.jobs, f.jobsErr
 }
 
 func (f *reviewed) Role(_ context.Context, login string) (forge.Role, error) {
@@ -106,6 +112,38 @@ func TestARoundTakesWhatWritersAskFor(t *testing.T) {
 	}
 	if !slices.Equal(r.Reviews, []int64{2, 6}) {
 		t.Errorf("the round works on the reviews %v", r.Reviews)
+	}
+}
+
+// INV-27: the user's own CI runs the held-out tests too, so of its log nothing is told where there are some.
+func TestOfAFailedJobTheEndOfItsLogIsTold(t *testing.T) {
+	t.Parallel()
+	token := "gh" + "p_" + strings.Repeat("a1B2", 9)
+	f := &reviewed{Forge: publishtest.New(), jobs: []forge.FailedJob{{Name: "CI / unit", Log: []byte(strings.Repeat("noise\xff\n", 5000) + token + "\nFAIL: the total\n")}, {Name: "CI / old"}}}
+	for _, held := range []bool{false, true} {
+		s := reading(f)
+		if held {
+			s.cfg.Gates.Acceptance.Run = config.Command{Argv: []string{"make", "acceptance"}}
+		}
+		r := &round{Pull: 7}
+		if err := s.collect(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Wishes) != 2 || !r.Wishes[0].Log || !strings.Contains(r.Wishes[0].Text, "CI / unit failed") || len(r.Wishes[0].Text) > maxWishText {
+			t.Fatalf("wishes %+v", r.Wishes)
+		}
+		if got := strings.HasSuffix(r.Wishes[0].Text, "FAIL: the total"); got == held {
+			t.Errorf("held out %v: the log is told %v", held, got)
+		}
+		if strings.Contains(r.Wishes[0].Text, token) {
+			t.Error("INV-34 the log's token is told")
+		}
+	}
+	// A token that may not read CI ends nothing.
+	f.jobsErr = publishtest.Error("look", forge.ErrForbidden, 403, "", "give the token the permission `actions: read`")
+	s, r := reading(f), &round{Pull: 7}
+	if err := s.collect(t.Context(), r); err != nil || len(r.Wishes) != 0 || !strings.Contains(strings.Join(s.rec.Notes, " "), "actions: read") {
+		t.Errorf("%v, wishes %+v, notes %q", err, r.Wishes, s.rec.Notes)
 	}
 }
 

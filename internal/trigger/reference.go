@@ -49,7 +49,11 @@ that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. Git
 - each thread that is not resolved and whose last word is not Proctor's, with its place and the lines it stands below,
 - the text of each review that requests changes and that no published round has worked on,
 
-of all of them only what accounts with write access wrote. The issue stays the task, and stays what was approved: where its text was edited since, a round is refused.
+of all of these only what accounts with write access wrote; and for each job of the draft's own CI that failed (workflow runs of ` + "`push` and `pull_request`" + `, pipelines of the
+branch, at most five jobs), with the end of its log. Where tests are held out only its name is told, since CI as a rule runs them too. What other services report beside the forge's CI
+is not read, and on GitHub it takes ` + "`actions: read`" + `.
+
+The issue stays the task, and stays what was approved: where its text was edited since, a round is refused.
 
 The branch has to be ours: the draft is our account's and bears our mark, its branch is of this repository and is named after the issue, and the commit that it was
 published with is in the branch's history, by our hand. What people have put on top stays and is built upon; where it breaks the policy (a protected file, say)
@@ -60,7 +64,7 @@ and pushed without a call to the agent. Files in conflict are given to the agent
 pushed is the merge that settles them. History is never rewritten, so there is no rebase.
 
 Each thread is answered with the commit of the round that last changed its file, or with the word that the round left it alone; people resolve it, or answer in it and
-ask again. A draft gets ` + "`fix.max_rounds`" + ` rounds. A round that ends early is kept and gone on with like any run. Not there yet: rounds that a failed check starts
+ask again. A draft gets ` + "`fix.max_rounds`" + ` rounds. A round that ends early is kept and gone on with like any run. Not there yet: rounds that a failed check starts by itself
 (` + "`fix.on_check_failure`" + ` is refused).
 
 ## Where they come from

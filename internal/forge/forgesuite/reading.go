@@ -30,6 +30,7 @@ func cases() []testCase {
 		{"review threads come whole and are answered where they stand", threads},
 		{"a lost answer to a thread does not say it twice", threadLost},
 		{"reviews are read with their state and author", reviews},
+		{"failed jobs of a commit are told with the end of their logs", failedJobs},
 		{"a branch is its commit, however its name is spelled", branches},
 		{"the token's own account is told", self},
 		{"a pull request opens as a draft and is found by its head", openDraft},

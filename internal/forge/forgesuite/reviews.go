@@ -3,6 +3,7 @@ package forgesuite
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -90,4 +91,32 @@ func reviews(t *testing.T, w World) {
 	}
 	_, err := reader.Review(t.Context(), number, 99)
 	wantKind(t, err, forge.ErrNotFound)
+}
+
+func failedJobs(t *testing.T, w World) {
+	ctx := t.Context()
+	reader, ok := w.Forge.(forge.JobReader)
+	if !ok {
+		t.Fatal("the client reads no jobs")
+	}
+	w.branch(t, "proctor/issue-1")
+	other := w.branch(t, "proctor/issue-2")
+	head := w.branch(t, "proctor/issue-1")
+	if none := got(reader.FailedJobs(ctx, head))(t); len(none) != 0 {
+		t.Errorf("without CI there are %+v", none)
+	}
+	long := strings.Repeat("noise\n", 10_000) + "FAIL: the total is off\n"
+	must(t, w.Site.FailJob("proctor/issue-1", "unit", long))
+	failed := got(reader.FailedJobs(ctx, head))(t)
+	if len(failed) != 1 || !strings.HasSuffix(failed[0].Name, " / unit") || string(failed[0].Log) != long[len(long)-forge.MaxJobLog:] {
+		t.Fatalf("failed jobs: %d", len(failed))
+	}
+	if none := got(reader.FailedJobs(ctx, other))(t); len(none) != 0 {
+		t.Errorf("of another commit there are %+v", none)
+	}
+	// The newest run counts.
+	must(t, w.Site.PassCI("proctor/issue-1"))
+	if none := got(reader.FailedJobs(ctx, head))(t); len(none) != 0 {
+		t.Errorf("behind a green run there are %+v", none)
+	}
 }

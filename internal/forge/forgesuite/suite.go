@@ -29,6 +29,8 @@ type Site interface {
 	PullComments(number int) []forgetest.Comment
 	OpenPull(title, head, base, author string, fromFork bool) int
 	MergePull(number int) error
+	FailJob(branch, job, log string) error
+	PassCI(branch string) error
 	ReviewPull(number int, author, state, body string, lines ...forgetest.ReviewLine) (int64, error)
 	ReplyInThread(number, n int, author, body string) error
 	ResolveThread(number, n int) error

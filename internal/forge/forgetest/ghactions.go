@@ -33,7 +33,10 @@ func (g *GitHub) actionRoutes() []route {
 	return []route{
 		{"POST /repos/{owner}/{repo}/actions/workflows/{file}/dispatches", "actions", "write", dispatch},
 		{"GET /repos/{owner}/{repo}/actions/workflows/{file}/runs", "actions", "read", listRuns},
+		{"GET /repos/{owner}/{repo}/actions/runs", "actions", "read", listAllRuns},
 		{"GET /repos/{owner}/{repo}/actions/runs/{number}", "actions", "read", getRun},
+		{"GET /repos/{owner}/{repo}/actions/runs/{number}/jobs", "actions", "read", listJobs},
+		{"GET /repos/{owner}/{repo}/actions/jobs/{id}/logs", "actions", "read", jobLogs},
 	}
 }
 

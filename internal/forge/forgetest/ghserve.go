@@ -40,6 +40,7 @@ func (g *GitHub) handler() http.Handler {
 		mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) { g.serveAPI(w, r, rt) })
 	}
 	g.serveOIDC(mux)
+	mux.HandleFunc("GET /_logs/{id}", g.serveLog)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusNotFound, notFound().body) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPack))

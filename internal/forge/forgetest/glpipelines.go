@@ -78,10 +78,11 @@ func glTrigger(c *glCall) (int, any, error) {
 }
 
 func glPipelines(c *glCall) (int, any, error) {
+	sha := c.r.URL.Query().Get("sha")
 	after, _ := time.Parse(stamp, c.r.URL.Query().Get("updated_after"))
 	out := []obj{}
 	for _, p := range slices.Backward(c.g.pipelines) {
-		if !p.Created.Before(after) {
+		if !p.Created.Before(after) && (sha == "" || p.SHA == sha) {
 			out = append(out, c.g.pipelineJSON(p))
 		}
 	}

@@ -26,6 +26,7 @@ type site struct {
 	users  map[string]*account
 	ghost  account // what a deleted account shows as
 	issues map[int]*issue
+	ciJobs []*ciJob
 }
 
 // newSite makes the repository with its first commit; it does not listen yet.
@@ -144,6 +145,11 @@ func answer(w http.ResponseWriter, r *http.Request, trouble string, perform func
 	case err != nil:
 		writeJSON(w, http.StatusInternalServerError, obj{"message": trouble + ": " + err.Error()})
 	default:
+		if text, plain := result.(plainText); plain {
+			w.WriteHeader(status)
+			w.Write(text)
+			return
+		}
 		writeJSON(w, status, result)
 	}
 }

@@ -58,6 +58,7 @@ type Client struct {
 	server      *url.URL
 	graphql     string
 	token       string
+	plain       *http.Client // for other hosts: it has no token
 
 	mu     sync.Mutex
 	labels map[string]bool // labels known to exist, so that each is looked up once
@@ -93,7 +94,8 @@ func New(c Config) (*Client, error) {
 		c.Now = time.Now
 	}
 	return &Client{
-		api: api, retry: wire.NewRetry(c.Now, c.Sleep, c.Log), now: c.Now, owner: c.Owner, repo: c.Repo,
+		plain: &http.Client{Timeout: time.Minute},
+		api:   api, retry: wire.NewRetry(c.Now, c.Sleep, c.Log), now: c.Now, owner: c.Owner, repo: c.Repo,
 		server: server, graphql: graphqlURL(base), token: c.Token, labels: map[string]bool{},
 	}, nil
 }

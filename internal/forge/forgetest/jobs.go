@@ -1,0 +1,178 @@
+package forgetest
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// ciJob is one job of a run or pipeline that was not executed here: people's own CI.
+type ciJob struct {
+	id     int64
+	run    int64
+	name   string
+	passed bool
+	log    []byte
+}
+
+// plainText is an answer that is no JSON.
+type plainText []byte
+
+func (s *site) jobsOf(run int64) []*ciJob {
+	var out []*ciJob
+	for _, j := range s.ciJobs {
+		if j.run == run {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func (s *site) jobNamed(id string) *ciJob {
+	n, _ := strconv.ParseInt(id, 10, 64)
+	for _, j := range s.ciJobs {
+		if j.id == n {
+			return j
+		}
+	}
+	return nil
+}
+
+// addJobs adds a job that passed beside the one that failed.
+func (s *site) addJobs(run int64, name, log string) {
+	s.ciJobs = append(s.ciJobs, &ciJob{id: s.id(), run: run, name: "lint", passed: true, log: []byte("fine\n")}, &ciJob{id: s.id(), run: run, name: name, log: []byte(log)})
+}
+
+// FailJob is a run of people's own CI on a branch's head, one of whose jobs failed.
+func (g *GitHub) FailJob(branch, job, log string) error {
+	return g.endCI(branch, "pull_request", job, log)
+}
+
+// PassCI is a run of people's own CI on a branch's head that passed.
+func (g *GitHub) PassCI(branch string) error { return g.endCI(branch, "pull_request", "", "") }
+
+func (g *GitHub) endCI(branch, event, job, log string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	sha, err := g.repo.branch(branch)
+	if err != nil {
+		return err
+	}
+	r := &Run{ID: g.id(), Number: 1, Attempt: 1, File: workflowDir + "/ci.yml", Name: "CI", Title: "CI", Event: event, Ref: "refs/heads/" + branch, SHA: sha,
+		Actor: g.opt.Owner, Status: "completed", Conclusion: "success", Created: g.now(), taken: true}
+	if job != "" {
+		r.Conclusion = "failure"
+		g.addJobs(r.ID, job, log)
+	}
+	g.runs = append(g.runs, r)
+	return nil
+}
+
+func listAllRuns(c *call) (int, any, error) {
+	sha := c.r.URL.Query().Get("head_sha")
+	all := []obj{}
+	for i := len(c.g.runs) - 1; i >= 0; i-- {
+		if r := c.g.runs[i]; sha == "" || r.SHA == sha {
+			all = append(all, c.g.runJSON(r))
+		}
+	}
+	return http.StatusOK, obj{"total_count": len(all), "workflow_runs": page(c, all)}, nil
+}
+
+func listJobs(c *call) (int, any, error) {
+	all := []obj{}
+	for _, r := range c.g.runs {
+		if r.ID != int64(c.number()) {
+			continue
+		}
+		for _, j := range c.g.jobsOf(r.ID) {
+			all = append(all, c.g.jobJSON(r, j))
+		}
+	}
+	return http.StatusOK, obj{"total_count": len(all), "jobs": page(c, all)}, nil
+}
+
+func (g *GitHub) jobJSON(r *Run, j *ciJob) obj {
+	conclusion := "failure"
+	if j.passed {
+		conclusion = "success"
+	}
+	u := fmt.Sprintf("%s/actions/jobs/%d", g.repoURL(), j.id)
+	return obj{
+		"id": j.id, "run_id": r.ID, "run_url": fmt.Sprintf("%s/actions/runs/%d", g.repoURL(), r.ID), "node_id": nodeID("CR_", j.id), "head_sha": r.SHA, "url": u,
+		"html_url": fmt.Sprintf("%s/job/%d", g.runURL(r), j.id), "status": "completed", "conclusion": conclusion, "created_at": stampOf(r.Created),
+		"started_at": stampOf(r.Created), "completed_at": stampOf(r.Created), "name": j.name, "steps": []obj{}, "check_run_url": fmt.Sprintf("%s/check-runs/%d", g.repoURL(), j.id),
+		"labels": []string{"ubuntu-latest"}, "runner_id": 1, "runner_name": "forgetest", "runner_group_id": 1, "runner_group_name": "Default",
+		"workflow_name": r.Name, "head_branch": r.Ref, "run_attempt": 1,
+	}
+}
+
+// jobLogs points at where the log lies, for a minute, as GitHub does: another service, which wants no token.
+func jobLogs(c *call) (int, any, error) {
+	j := c.g.jobNamed(c.r.PathValue("id"))
+	if j == nil {
+		return 0, nil, notFound()
+	}
+	c.w.Header().Set("Location", fmt.Sprintf("%s/_logs/%d", c.g.url, j.id))
+	return http.StatusFound, plainText(nil), nil
+}
+
+func (g *GitHub) serveLog(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "" {
+		w.WriteHeader(http.StatusBadRequest) // as the blob store answers a token that is not its own
+		return
+	}
+	g.state.Lock()
+	j := g.jobNamed(r.PathValue("id"))
+	g.state.Unlock()
+	if j == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Write(j.log)
+}
+
+// FailJob is a pipeline of people's own on a branch's head, one of whose jobs failed.
+func (g *GitLab) FailJob(branch, job, log string) error { return g.endCI(branch, job, log) }
+
+// PassCI is a pipeline of people's own on a branch's head that passed.
+func (g *GitLab) PassCI(branch string) error { return g.endCI(branch, "", "") }
+
+func (g *GitLab) endCI(branch, job, log string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	sha, err := g.repo.branch(branch)
+	if err != nil {
+		return err
+	}
+	p := &Pipeline{ID: g.id(), Ref: branch, SHA: sha, Source: "push", Status: "success", Created: g.now(), taken: true}
+	if job != "" {
+		p.Status = "failed"
+		g.addJobs(p.ID, job, log)
+	}
+	g.pipelines = append(g.pipelines, p)
+	return nil
+}
+
+func glJobs(c *glCall) (int, any, error) {
+	out := []obj{}
+	scope := c.r.URL.Query()["scope[]"]
+	for _, j := range c.g.jobsOf(int64(c.number("id"))) {
+		status := "failed"
+		if j.passed {
+			status = "success"
+		}
+		if len(scope) == 0 || scope[0] == status {
+			out = append(out, obj{"id": j.id, "name": j.name, "stage": "test", "status": status, "allow_failure": false})
+		}
+	}
+	return http.StatusOK, glPage(c, out), nil
+}
+
+func glTrace(c *glCall) (int, any, error) {
+	j := c.g.jobNamed(c.r.PathValue("id"))
+	if j == nil {
+		return 0, nil, glRefuse(http.StatusNotFound, "404 Not found")
+	}
+	return http.StatusOK, plainText(j.log), nil
+}
