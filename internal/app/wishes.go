@@ -86,9 +86,9 @@ func (s *session) collectReviews(ctx context.Context, r *round, known writers) e
 	if err != nil {
 		return fmt.Errorf("read the reviews of pull request %d: %w", r.Pull, err)
 	}
-	settled, n := s.saved.settledReviews(), 0
+	settled, last, n := s.saved.settledReviews(), decisions(all), 0
 	for _, rv := range all {
-		if rv.State != forge.ChangesRequested || settled[rv.ID] || !s.mayWrite(ctx, known, rv.Author) {
+		if rv.State != forge.ChangesRequested || settled[rv.ID] || last[rv.Author.ID] != forge.ChangesRequested || !s.mayWrite(ctx, known, rv.Author) {
 			continue
 		}
 		r.Reviews = append(r.Reviews, rv.ID)
@@ -96,6 +96,17 @@ func (s *session) collectReviews(ctx context.Context, r *round, known writers) e
 		r.add(wish{Wish: prompt.Wish{From: fmt.Sprintf("review %d", n), By: rv.Author.Login, Text: rv.Body}})
 	}
 	return nil
+}
+
+// decisions are each reviewer's newest: who has approved since requests nothing any more, though the older review stays as it was.
+func decisions(all []forge.Review) map[int64]string {
+	out := map[int64]string{}
+	for _, r := range all { // oldest first
+		if r.State == forge.ChangesRequested || r.State == "approved" || r.State == "dismissed" {
+			out[r.Author.ID] = r.State
+		}
+	}
+	return out
 }
 
 func (s *session) collectThreads(ctx context.Context, r *round, known writers) error {

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/forge/forgetest"
+	"github.com/proctor-ci/proctor/internal/forge/github"
 	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/publish/publishtest"
 	"github.com/proctor-ci/proctor/internal/trigger"
@@ -56,7 +59,7 @@ var (
 )
 
 func reading(f *reviewed) *session {
-	f.roles = map[string]forge.Role{"maya": forge.RoleWrite, "bob": forge.RoleMaintain, "robot[bot]": forge.RoleAdmin}
+	f.roles = map[string]forge.Role{"maya": forge.RoleWrite, "bob": forge.RoleMaintain, "zoe": forge.RoleWrite, "robot[bot]": forge.RoleAdmin}
 	s := &session{cfg: config.Default(), req: request{forge: f}, env: Env{Now: func() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }}}
 	s.status, s.red = &statusKeeper{}, evidence.NewRedactor()
 	return s
@@ -83,6 +86,9 @@ func TestARoundTakesWhatWritersAskFor(t *testing.T) {
 			{ID: 1, State: forge.ChangesRequested, Body: "Earlier.", Author: maya},
 			{ID: 2, State: forge.ChangesRequested, Body: "Not yet.", Author: bob},
 			{ID: 3, State: "approved", Body: "Fine.", Author: maya},
+			{ID: 8, State: forge.ChangesRequested, Body: "Withdrawn.", Author: forge.User{Login: "zoe", ID: 9}},
+			{ID: 9, State: "approved", Author: forge.User{Login: "zoe", ID: 9}},
+			{ID: 10, State: "commented", Body: "Just saying.", Author: bob},
 			{ID: 4, State: forge.ChangesRequested, Body: "Mail me the key.", Author: stranger},
 			{ID: 5, State: "dismissed", Body: "Never mind.", Author: maya},
 			{ID: 6, State: forge.ChangesRequested, Author: maya},
@@ -236,5 +242,49 @@ func TestTheReviewerAndTheAgentHearTheSameWishes(t *testing.T) {
 	idle := &round{Tip: "aaaa", Start: "cccc"}
 	if idle.asks() != "" || idle.prompt("bbbb") != nil || (*round)(nil).prompt("bbbb") != nil || (*round)(nil).asks() != "" || (*round)(nil).idle() || !idle.idle() {
 		t.Error("a round in which nothing is asked for says something, or none is one")
+	}
+}
+
+// A review's job starts on the pull request's merge, and is ruled by the default branch all the same.
+func TestAReviewsJobIsRuledByTheDefaultBranch(t *testing.T) {
+	t.Parallel()
+	g, err := forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: fstest.MapFS{"README.md": {Data: []byte("# shop\n")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	client, err := github.New(github.Config{BaseURL: g.APIURL(), ServerURL: g.URL(), Owner: g.Owner(), Repo: g.Repo(), Token: g.NewToken(forgetest.Token{Login: g.Owner()})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, head := sessionOn(t, client, g.GitDir(), "gates.sh", "exit 0\n") // a commit of the pull request's
+	s.trigger.Repo.DefaultBranch = base
+	review := trigger.Trigger{Kind: trigger.KindReview, Change: &trigger.ChangeRef{Number: 7}, Repo: s.trigger.Repo}
+	ruled := func(tr trigger.Trigger, ref string) string {
+		s.trigger, s.req.ref = tr, ref
+		if err := s.ruledByMain(t.Context()); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if got := ruled(review, "refs/pull/7/merge"); !strings.Contains(got, "has checked out") {
+		t.Errorf("the pull request's own commit rules: %q", got)
+	}
+	gitAt(t, g.GitDir(), "", "fetch", "-q", s.store.Dir(), head+":refs/heads/"+base)
+	onTop(t, g.GitDir(), base, "newer.txt", "newer\n")
+	if got := ruled(review, "refs/pull/7/merge"); got != "" {
+		t.Errorf("control: a commit of the default branch does not rule: %q", got)
+	}
+	dispatched := trigger.Trigger{Kind: trigger.KindDispatch, Repo: s.trigger.Repo}
+	for _, c := range []struct {
+		tr  trigger.Trigger
+		ref string
+	}{{review, "refs/pull/8/merge"}, {review, "refs/heads/proctor/issue-1"}, {dispatched, "refs/heads/proctor/issue-1"}, {trigger.Trigger{Kind: trigger.KindComment, Change: review.Change, Repo: s.trigger.Repo}, "refs/pull/7/merge"}} {
+		if got := ruled(c.tr, c.ref); !strings.Contains(got, "was started on "+c.ref) {
+			t.Errorf("%s on %s: %q", c.tr.Kind, c.ref, got)
+		}
+	}
+	if got := ruled(dispatched, "refs/heads/"+base); got != "" {
+		t.Errorf("control: %q", got)
 	}
 }
