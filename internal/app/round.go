@@ -113,6 +113,9 @@ func (s *session) ownBranch(ctx context.Context, r *round) error {
 	published := git.ID(evidence.PullRequestHead(s.change.Body))
 	foreign := refused(fmt.Sprintf("branch %s does not hold the commit that pull request %d was published with", r.Branch, r.Pull),
 		"add the label to the issue for a new run, or bring that commit back")
+	if published == "" {
+		return foreign
+	}
 	issue, ours, err := s.store.Wrote(ctx, published)
 	var missing *git.MissingObjectError
 	switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/publish/publishtest"
 	"github.com/proctor-ci/proctor/internal/trigger"
@@ -286,5 +287,64 @@ func TestAReviewsJobIsRuledByTheDefaultBranch(t *testing.T) {
 	}
 	if got := ruled(dispatched, "refs/heads/"+base); got != "" {
 		t.Errorf("control: %q", got)
+	}
+}
+
+// INV-20: a round works only on a branch whose published commit is there and is a run's of this issue; what people put on top stays.
+func TestARoundTakesNoBranchThatIsNotARuns(t *testing.T) {
+	t.Parallel()
+	g, err := forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: fstest.MapFS{"README.md": {Data: []byte("# shop\n")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	client, err := github.New(github.Config{BaseURL: g.APIURL(), ServerURL: g.URL(), Owner: g.Owner(), Repo: g.Repo(), Token: g.NewToken(forgetest.Token{Login: g.Owner()})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, mine := sessionOn(t, client, g.GitDir(), "by-hand.txt", "theirs\n")
+	s.req.forge, s.rec.Trigger.Repo, s.trigger.Issue.Number = client, "octo/shop", 3
+	tree, err := s.store.Tree(t.Context(), s.store.Base())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(issue string) string {
+		id, err := s.store.Join(tree, s.store.Base(), s.store.Base(), git.Meta{Run: "r1", Issue: issue})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(id)
+	}
+	const branch = "proctor/issue-3"
+	look := func(published, tip string) (*round, error) {
+		t.Helper()
+		gitAt(t, g.GitDir(), "", "fetch", "-q", "--force", s.store.Dir(), tip+":refs/heads/"+branch)
+		s.change = &forge.PullRequest{Number: 7, Head: branch, Body: evidence.PRBody(evidence.Record{Head: &evidence.Commit{ID: published}}, 0)}
+		r := &round{Pull: 7, Branch: branch}
+		return r, s.ownBranch(t.Context(), r)
+	}
+	ours := made("octo/shop#3")
+	if r, err := look(ours, ours); err != nil || string(r.Tip) != ours || r.Start != r.Tip {
+		t.Errorf("control: %+v, %v", r, err)
+	}
+	theirs := onTop(t, g.GitDir(), branch, "more.txt", "more\n")
+	s.change.Body = evidence.PRBody(evidence.Record{Head: &evidence.Commit{ID: ours}}, 0)
+	if r := (&round{Pull: 7, Branch: branch}); s.ownBranch(t.Context(), r) != nil || string(r.Tip) != theirs {
+		t.Errorf("a person's commit on top: %+v", r)
+	}
+	for name, c := range map[string]struct{ published, tip string }{
+		"another issue's run":            {made("octo/shop#4"), ""},
+		"a person's commit":              {mine, mine},
+		"a commit that is gone":          {ours, mine},
+		"a commit that nobody has":       {strings.Repeat("ab", 20), ours},
+		"a body that names no commit":    {"", ours},
+		"a body that names what is none": {"--upload-pack=x", ours},
+	} {
+		if c.tip == "" {
+			c.tip = c.published
+		}
+		if _, err := look(c.published, c.tip); err == nil || !strings.Contains(err.Error(), "does not hold the commit") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

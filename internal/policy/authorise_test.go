@@ -118,6 +118,18 @@ func TestAuthorise(t *testing.T) {
 		{"an unknown command", command("dance"), ReasonCommand},
 		{"a budget without an amount", command("budget", "lots"), ReasonCommand},
 		{"a command needs no label", both(command("run"), func(r request) { r.f.Issue.Labels = nil }), ReasonAllowed},
+		{"a review that requests changes", func(r request) {
+			r.t.Kind, r.t.Review, r.t.Change = trigger.KindReview, &trigger.ReviewRef{ID: 5}, &trigger.ChangeRef{Number: 3}
+			r.f.OpenPulls = 9
+		}, ReasonAllowed},
+		{"INV-40 a review of a fork's", func(r request) {
+			r.t.Kind, r.t.Review, r.t.Change = trigger.KindReview, &trigger.ReviewRef{ID: 5}, &trigger.ChangeRef{Number: 3, FromFork: true}
+		}, ReasonFork},
+		{"INV-40 a reader's review", func(r request) {
+			r.t.Kind, r.t.Review, r.t.Change = trigger.KindReview, &trigger.ReviewRef{ID: 5}, &trigger.ChangeRef{Number: 3}
+			r.f.Role = forge.RoleRead
+		}, ReasonRole},
+		{"a review of nothing", func(r request) { r.t.Kind = trigger.KindReview }, ReasonKind},
 		{"a ping asks for nothing", func(r request) { r.t.Kind = trigger.KindPing }, ReasonKind},
 		{"a kind nobody decided on", func(r request) { r.t.Kind = "new" }, ReasonKind},
 		{"a person at a terminal has no role to look up", func(r request) { r.t.Kind = trigger.KindManual; r.f.Role = "" }, ReasonAllowed},
