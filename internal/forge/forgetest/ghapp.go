@@ -48,6 +48,7 @@ func SuspendApp(on bool) Setting {
 func (g *GitHub) appRoutes() []route {
 	return []route{
 		{"GET /app", "", "", getApp},
+		{"POST /app-manifests/{code}/conversions", "", "", convertManifest},
 		{"GET /app/hook/deliveries", "", "", listAttempts},
 		{"POST /app/hook/deliveries/{number}/attempts", "", "", repeatAttempt},
 		{"POST /app/installations/{number}/access_tokens", "", "", createInstallationToken},

@@ -41,6 +41,7 @@ func (g *GitHub) handler() http.Handler {
 	}
 	g.serveOIDC(mux)
 	mux.HandleFunc("GET /_logs/{id}", g.serveLog)
+	g.serveManifest(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusNotFound, notFound().body) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPack))

@@ -44,7 +44,8 @@ type GitHub struct {
 	// Content.
 	nextNumber int64
 	tokens     map[string]*Token
-	identities map[string]*Run // by the token that a job asks for its identity with
+	manifests  map[string]appManifest // by code
+	identities map[string]*Run        // by the token that a job asks for its identity with
 	labels     []*label
 	runs       []*Run
 	disabled   map[string]bool
@@ -67,7 +68,7 @@ func NewGitHub(o Options) (*GitHub, error) {
 	}
 	at.nextID, at.ghost = 1000, account{login: "ghost", kind: "User", id: 10137}
 	g := &GitHub{
-		site: at, opt: o, maxBlob: defaultMaxBlob, tokens: map[string]*Token{}, identities: map[string]*Run{},
+		site: at, opt: o, maxBlob: defaultMaxBlob, tokens: map[string]*Token{}, identities: map[string]*Run{}, manifests: map[string]appManifest{},
 		disabled: map[string]bool{}, runNumber: map[string]int{}, queued: make(chan struct{}, 1),
 		actionsPRs: true,
 	}
