@@ -21,6 +21,12 @@ import (
 // forgeTime bounds one call to a forge: several have to fit into the time for an answer.
 const forgeTime = 4 * time.Second
 
+// Rates that people do not reach and automation that has gone astray does.
+const (
+	actorRate = 100
+	repoRate  = 300
+)
+
 // build checks every setting and makes the handler. Each error names the variable and the fix. It
 // sends nothing.
 func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
@@ -43,6 +49,12 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 		return nil, errors.New("no webhook secret is set: set PROCTOR_WEBHOOK_SECRET (GitHub) or PROCTOR_GITLAB_WEBHOOK_TOKEN to what you entered at the forge; `openssl rand -hex 32` makes one")
 	}
 	if c.Rules, err = rules(e); err != nil {
+		return nil, err
+	}
+	if c.Rates.Actor, err = e.rate("PROCTOR_ACTOR_PER_HOUR", actorRate); err != nil {
+		return nil, err
+	}
+	if c.Rates.Repo, err = e.rate("PROCTOR_REPO_PER_HOUR", repoRate); err != nil {
 		return nil, err
 	}
 	var door doors

@@ -39,6 +39,8 @@ func variables() []variable {
 		{"PROCTOR_BRANCHES", "how branches of runs begin; default proctor/"},
 		{"PROCTOR_ROLES", "roles that may ask, comma-separated; default admin,maintain,write"},
 		{"PROCTOR_BOTS", "account ids of bots that may ask, comma-separated"},
+		{"PROCTOR_ACTOR_PER_HOUR", "runs that one account may ask for in an hour, in all repositories; default 100, 0 for any number"},
+		{"PROCTOR_REPO_PER_HOUR", "runs that may be asked for in one repository in an hour; default 300, 0 for any number"},
 		{"PROCTOR_TOKEN_AUDIENCE", "turns POST /token on: runs exchange their job's identity, asked for this audience, for the App's token"},
 		{"PROCTOR_TOKEN_ENVIRONMENT", "environment that such a job has to run in; default any"},
 		{"PROCTOR_OIDC_ISSUER", "who signs jobs' identities; default https://token.actions.githubusercontent.com"},
@@ -149,6 +151,19 @@ func (e env) bots() ([]int64, error) {
 		out = append(out, id)
 	}
 	return out, nil
+}
+
+// rate reads a number of runs in an hour.
+func (e env) rate(name string, otherwise int) (int, error) {
+	v := strings.TrimSpace(e.getenv(name))
+	if v == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s: %q is no number of runs: write a whole number, 0 for any number", name, v)
+	}
+	return n, nil
 }
 
 func (e env) appID() (int64, error) {

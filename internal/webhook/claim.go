@@ -84,4 +84,7 @@ type Store interface {
 	// Expired gives at most limit claims whose lease is over, the oldest first. An error may come with claims: others could not be read, and
 	// hold nobody up.
 	Expired(ctx context.Context, limit int) ([]Claim, error)
+	// Count adds one to the counter of that name and end, and gives what it is now: 1 for the first. After its end it may be forgotten. An
+	// error may have counted.
+	Count(ctx context.Context, name string, end time.Time) (int, error)
 }

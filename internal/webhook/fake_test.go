@@ -290,6 +290,24 @@ func (s shaky) Mark(ctx context.Context, id string, n int, to webhook.State, l t
 	return s.step(func() error { return s.Store.Mark(ctx, id, n, to, l) })
 }
 
+// counting is a store whose counters can fail.
+type counting struct {
+	shaky
+	fail *bool
+}
+
+func (s counting) Count(ctx context.Context, name string, end time.Time) (int, error) {
+	if *s.fail {
+		return 0, errStore
+	}
+	return s.shaky.Count(ctx, name, end)
+}
+
+// connectTo gives a world that is made later.
+func connectTo(b **board) func(context.Context, webhook.Target) (webhook.Forge, error) {
+	return func(context.Context, webhook.Target) (webhook.Forge, error) { return *b, nil }
+}
+
 func (s shaky) Release(ctx context.Context, id string, n int, in webhook.State) error {
 	return s.step(func() error { return s.Store.Release(ctx, id, n, in) })
 }

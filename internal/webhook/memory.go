@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,11 +16,18 @@ type Memory struct {
 	mu     sync.Mutex
 	claims map[string]*Claim // by id
 	keys   map[string]string // key → id
+	counts map[string]tally
+}
+
+// tally is a counter until its end.
+type tally struct {
+	end time.Time
+	n   int
 }
 
 // NewMemory takes its time from now.
 func NewMemory(now func() time.Time) *Memory {
-	return &Memory{now: now, claims: map[string]*Claim{}, keys: map[string]string{}}
+	return &Memory{now: now, claims: map[string]*Claim{}, keys: map[string]string{}, counts: map[string]tally{}}
 }
 
 // Find implements Store.
@@ -107,6 +115,22 @@ func (m *Memory) Expired(_ context.Context, limit int) ([]Claim, error) {
 	}
 	slices.SortFunc(out, func(a, b Claim) int { return a.Expires.Compare(b.Expires) })
 	return out[:min(limit, len(out))], nil
+}
+
+// Count implements Store.
+func (m *Memory) Count(_ context.Context, name string, end time.Time) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.counts[name]
+	if !ok || !c.end.Equal(end) {
+		// A new one is begun where old ones end: that is when they go.
+		now := m.now()
+		maps.DeleteFunc(m.counts, func(_ string, c tally) bool { return !now.Before(c.end) })
+		c = tally{end: end}
+	}
+	c.n++
+	m.counts[name] = c
+	return c.n, nil
 }
 
 func (m *Memory) holder(key string) *Claim {

@@ -33,6 +33,9 @@ func (h *Handler) request(ctx context.Context, d *delivery) answer {
 	if !ok {
 		return a
 	}
+	if a, ok := h.within(ctx, q.forge, c, d); !ok {
+		return a
+	}
 	return h.dispatch(ctx, q.forge, c, d)
 }
 

@@ -82,6 +82,13 @@ type Config struct {
 	MaxBody int64         // 25 MB, GitHub's own cap
 	Timeout time.Duration // 8 s: GitHub gives up at 10
 	Leases  Leases
+	Rates   Rates
+}
+
+// Rates are how many runs may be asked for in an hour by the clock; 0 is any number.
+type Rates struct {
+	Actor int // by one account, in all repositories
+	Repo  int // in one repository, by whomever
 }
 
 // Leases are how long a claim may stay in one state before the reaper looks at it.

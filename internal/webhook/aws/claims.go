@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/webhook"
@@ -200,6 +201,24 @@ func (s *Claims) Expired(ctx context.Context, limit int) ([]webhook.Claim, error
 		}
 	}
 	return claims, unread
+}
+
+// Count implements webhook.Store. The end is part of the item's name: each window has one of its own, which the table's time to live removes.
+func (s *Claims) Count(ctx context.Context, name string, end time.Time) (int, error) {
+	var out struct{ Attributes item }
+	err := s.c.call(ctx, dynamo, "UpdateItem", map[string]any{
+		"TableName": s.table, "Key": key("count:" + strconv.FormatInt(end.Unix(), 10) + ":" + name), "UpdateExpression": "ADD amount :one SET #ttl = :ttl",
+		"ExpressionAttributeNames":  map[string]string{"#ttl": attrTTL},
+		"ExpressionAttributeValues": item{":one": num(1), ":ttl": num(end.Add(time.Hour).Unix())}, "ReturnValues": "UPDATED_NEW",
+	}, &out)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(out.Attributes["amount"].N)
+	if err != nil {
+		return 0, fmt.Errorf("count %s: the table does not say what it is now", name)
+	}
+	return n, nil
 }
 
 func (s *Claims) lapsed(c *webhook.Claim) bool {

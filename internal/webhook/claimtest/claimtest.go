@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) webhook.Store) {
 		"a turn is kept until its claim has ended, however old":            turnKept,
 		"a turn goes on when its claim has ended or is given back":         turnGoesOn,
 		"one of many concurrent claims gets the turn":                      turnConcurrent,
+		"counters count each name and end alone, and all of them":          counted,
 		"states move forward only":                                         forward,
 		"a mark of a past attempt is lost":                                 fenced,
 		"a release gives every key back":                                   release,
@@ -269,6 +270,42 @@ func turnConcurrent(t *testing.T, s webhook.Store, _ *Clock) {
 	wg.Wait()
 	if len(won) != 1 {
 		t.Errorf("%d claims got the turn, want one", len(won))
+	}
+}
+
+func counted(t *testing.T, s webhook.Store, clock *Clock) {
+	ctx, end := context.Background(), clock.Now().Add(time.Hour)
+	const many = 24
+	var wg sync.WaitGroup
+	got := make([]int, many)
+	for i := range got {
+		wg.Go(func() {
+			n, err := s.Count(ctx, "a", end)
+			if err != nil {
+				t.Error(err)
+			}
+			got[i] = n
+		})
+	}
+	wg.Wait()
+	slices.Sort(got)
+	for i, n := range got {
+		if n != i+1 {
+			t.Fatalf("counts %v, want each number once", got)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		end  time.Time
+		want int
+	}{{"b", end, 1}, {"a", end.Add(time.Hour), 1}, {"b", end, 2}} {
+		if n, err := s.Count(ctx, c.name, c.end); err != nil || n != c.want {
+			t.Errorf("%s until %s: %d %v, want %d", c.name, c.end, n, err, c.want)
+		}
+	}
+	clock.Advance(3 * time.Hour)
+	if n, err := s.Count(ctx, "a", clock.Now().Add(time.Hour)); err != nil || n != 1 {
+		t.Errorf("in another window: %d %v, want 1", n, err)
 	}
 }
 
