@@ -27,7 +27,7 @@ type process struct {
 	log journal
 }
 
-func launch(t *testing.T, environment ...string) *process {
+func launch(t testing.TB, environment ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(os.Args[0], "-listen", "127.0.0.1:0")}
 	p.cmd.Env = append([]string{asMain + "=1"}, environment...)

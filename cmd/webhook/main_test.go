@@ -83,7 +83,7 @@ func startProgram(t *testing.T, getenv func(string) string) (url string, log *by
 // The workflow that init writes: what the webhook sends has to fit it.
 var workflow = fstest.MapFS{".github/workflows/proctor.yml": {Data: templates.GitHubWorkflow}}
 
-func newGitHub(t *testing.T, installation int64) *forgetest.GitHub {
+func newGitHub(t testing.TB, installation int64) *forgetest.GitHub {
 	t.Helper()
 	g, err := forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: workflow, Installation: installation, Enterprise: true})
 	if err != nil {

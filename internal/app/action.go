@@ -34,7 +34,7 @@ func Action(ctx context.Context, env Env) int {
 	}
 	loan, err := borrow(ctx, env, host)
 	if err != nil {
-		return tellUnlent(host, err)
+		return tellUnlent(ctx, env, host, err)
 	}
 	defer loan.giveBack(ctx)
 	req, err := jobRequest(env, host, first(loan.token, host.Input("github-token")))

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,8 +55,8 @@ func unlendable(terminal, format string, args ...any) error {
 	return &unlent{terminal, fmt.Sprintf(format, args...)}
 }
 
-// tellUnlent ends a job that got no token: its log and its outputs say why.
-func tellUnlent(host ci.Host, err error) int {
+// tellUnlent ends a job that got no token: its log and its outputs say why, and so does the issue where the job's own token may write there.
+func tellUnlent(ctx context.Context, env Env, host ci.Host, err error) int {
 	code, out := exitInfrastructure, map[string]string{"reason": err.Error()}
 	if e := (*unlent)(nil); errors.As(err, &e) {
 		t, _ := evidence.FindTerminal(e.terminal)
@@ -65,6 +66,16 @@ func tellUnlent(host ci.Host, err error) int {
 		host.Error("Proctor", err.Error())
 	}
 	host.Error("Proctor", err.Error())
+	issue, _ := strconv.Atoi(host.Input("issue"))
+	f, ferr := jobForge(env, host.Job(), host.Input("github-token"))
+	if issue <= 0 || ferr != nil {
+		return code
+	}
+	ctx, done := until(ctx, loanReturn)
+	defer done()
+	if _, cerr := f.CreateComment(ctx, issue, "Proctor could not begin: "+err.Error()); cerr != nil {
+		host.Notice("Proctor", "the issue could not be told, since the job's own token may not write to it")
+	}
 	return code
 }
 

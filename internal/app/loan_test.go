@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -96,6 +98,8 @@ type lender struct {
 	slept  []time.Duration
 	answer func(try int, w http.ResponseWriter) // of the exchange
 	revoke int                                  // status of a revocation
+
+	comment string // what the issue was told
 }
 
 func newLender(t *testing.T) *lender {
@@ -125,6 +129,14 @@ func newLender(t *testing.T) *lender {
 		note(r)
 		w.WriteHeader(l.revoke)
 	})
+	mux.HandleFunc("POST /api/repos/octo/shop/issues/7/comments", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var in struct{ Body string }
+		_ = json.Unmarshal(body, &in)
+		l.comment = in.Body
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, `{"id":1}`)
+	})
 	mux.HandleFunc("/elsewhere", func(_ http.ResponseWriter, r *http.Request) { note(r) })
 	l.Server = httptest.NewServer(mux)
 	t.Cleanup(l.Close)
@@ -143,13 +155,17 @@ func newLender(t *testing.T) *lender {
 	return l
 }
 
-func (l *lender) borrow(t *testing.T, ctx context.Context) (loan, error) {
-	t.Helper()
-	env := Env{
+func (l *lender) env() Env {
+	return Env{
 		Getenv: func(k string) string { return l.vars[k] }, Stdout: &l.log, Stderr: &l.log, Random: rand.Reader,
 		Now:   func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) },
 		Sleep: func(_ context.Context, d time.Duration) error { l.slept = append(l.slept, d); return nil },
 	}
+}
+
+func (l *lender) borrow(t *testing.T, ctx context.Context) (loan, error) {
+	t.Helper()
+	env := l.env()
 	host, err := ci.Detect(env.Getenv, env.Stdout, env.random)
 	if err != nil {
 		t.Fatal(err)
@@ -253,11 +269,16 @@ func TestAnExchangeThatFailsSaysWhatToDo(t *testing.T) {
 			if err == nil || got.token != "" {
 				t.Fatalf("it has a token: %+v", got)
 			}
-			host, herr := ci.Detect(func(k string) string { return l.vars[k] }, &l.log, func([]byte) {})
+			l.vars["INPUT_ISSUE"], l.vars["INPUT_GITHUB-TOKEN"] = "7", "job-token"
+			env := l.env()
+			host, herr := ci.Detect(env.Getenv, env.Stdout, func([]byte) {})
 			if herr != nil {
 				t.Fatal(herr)
 			}
-			exit := tellUnlent(host, err)
+			exit := tellUnlent(t.Context(), env, host, err)
+			if !strings.Contains(l.comment, c.want) || strings.Contains(l.comment, "::") {
+				t.Errorf("the issue is told %q", l.comment)
+			}
 			if exit != c.exit || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Next: ") || len(l.asked) != c.tries {
 				t.Errorf("exit %d after %d requests: %v; want %d, %d, %q", exit, len(l.asked), err, c.exit, c.tries, c.want)
 			}
