@@ -27,7 +27,7 @@ func apiOf(agentName string) meter.API {
 	switch agentName {
 	case "claude-code", "anthropic":
 		return meter.Anthropic
-	case "openai", "codex":
+	case "openai", "codex", "opencode":
 		return meter.OpenAI
 	case "gemini":
 		return meter.Gemini
@@ -42,7 +42,7 @@ func needsModel(name string) bool { return apiOf(name) != "" }
 // has: a program of one's own may speak any.
 func (s *session) asks(api meter.API) bool {
 	agentAPI := apiOf(s.cfg.Agent.Name)
-	return agentAPI == "" || api == agentAPI || api == meter.Anthropic && s.judgesByModel()
+	return agentAPI == "" || api == agentAPI || api == s.reviewProvider()
 }
 
 // unpriced are the models that may be asked without a price: those that the configuration names, not what an agent thinks of.
@@ -76,8 +76,13 @@ func (s *session) providers() ([]meter.Provider, error) {
 		return nil, fmt.Errorf("agent %q needs the Gemini API and there is no key. Next: set the input gemini-api-key from a secret (on your own machine: export GEMINI_API_KEY)", s.cfg.Agent.Name)
 	case agentAPI == meter.Anthropic && !have[meter.Anthropic]:
 		return nil, fmt.Errorf("agent %q or the reviewer needs a model and there is no key. Next: %s, or set review.enabled to false where only the reviewer needs it", s.cfg.Agent.Name, anthropicKey)
-	case s.judgesByModel() && !have[meter.Anthropic]:
-		return nil, fmt.Errorf("the reviewer needs a model of the Anthropic API and there is no key. Next: %s, name a reviewer of your own with review.command, or set review.enabled to false", anthropicKey)
+	case s.reviewProvider() != "" && !have[s.reviewProvider()]:
+		key := map[meter.API]string{
+			meter.Anthropic: anthropicKey,
+			meter.OpenAI:    "set the input openai-api-key from a secret (on your own machine: export OPENAI_API_KEY)",
+			meter.Gemini:    "set the input gemini-api-key from a secret (on your own machine: export GEMINI_API_KEY)",
+		}[s.reviewProvider()]
+		return nil, fmt.Errorf("the reviewer asks the model %s over the %s API and there is no key. Next: %s, let review.model name a model that there is a key for, name a reviewer of your own with review.command, or set review.enabled to false", s.cfg.Review.Model, s.reviewAPI(), key)
 	}
 	return out, nil
 }

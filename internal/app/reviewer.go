@@ -17,6 +17,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/judge"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/meter"
+	"github.com/proctor-ci/proctor/internal/pattern"
 	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
@@ -45,9 +46,60 @@ func (s *session) chooseReviewer() error {
 		return nil // a rehearsal asks nobody
 	}
 	at := s.meter.ReviewEndpoint()
-	model := judge.Anthropic{Client: &http.Client{Timeout: reviewTimeout}, BaseURL: at.BaseURL, Nonce: at.Nonce, Model: s.cfg.Review.Model}
-	s.judge = &judge.Judge{Model: patient{model, s.env.Sleep}, Rand: s.env.Random}
+	e := judge.Endpoint{Client: &http.Client{Timeout: reviewTimeout}, BaseURL: at.BaseURL, Nonce: at.Nonce, Model: s.cfg.Review.Model}
+	s.judge = &judge.Judge{Model: patient{speaks(s.reviewAPI(), e), s.env.Sleep}, Rand: s.env.Random}
 	return nil
+}
+
+// Words of review.api.
+const (
+	overMessages  = "anthropic"
+	overResponses = "responses"
+	overChat      = "chat"
+	overGemini    = "gemini"
+)
+
+// reviewAPI is the API that the reviewer's model is asked over: the one that is named, or by the model's name.
+func (s *session) reviewAPI() string {
+	model := s.cfg.Review.Model
+	switch {
+	case s.cfg.Review.API != "auto":
+		return s.cfg.Review.API
+	case strings.HasPrefix(model, "gpt-"), strings.HasPrefix(model, "codex-"), openAIReasoning.MatchString(model):
+		return overResponses
+	case strings.HasPrefix(model, "gemini-"):
+		return overGemini
+	}
+	return overMessages
+}
+
+// openAIReasoning are OpenAI's models of the form o3 and o4-mini.
+var openAIReasoning = pattern.Of(`^o[1-9](-|$)`)
+
+func speaks(api string, e judge.Endpoint) judge.Model {
+	switch api {
+	case overResponses:
+		return judge.Responses{Endpoint: e}
+	case overChat:
+		return judge.Chat{Endpoint: e}
+	case overGemini:
+		return judge.Gemini{Endpoint: e}
+	}
+	return judge.Anthropic{Endpoint: e}
+}
+
+// reviewProvider is whose key the reviewer's model needs; empty: none.
+func (s *session) reviewProvider() meter.API {
+	if !s.judgesByModel() {
+		return ""
+	}
+	switch s.reviewAPI() {
+	case overResponses, overChat:
+		return meter.OpenAI
+	case overGemini:
+		return meter.Gemini
+	}
+	return meter.Anthropic
 }
 
 // patient waits out a provider that is throttling or overloaded, on the run's own clock.

@@ -119,6 +119,7 @@ type Prove struct {
 type Review struct {
 	Enabled  bool
 	Model    string
+	API      string
 	Criteria []string
 	Command  Command
 }

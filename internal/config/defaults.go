@@ -21,7 +21,7 @@ func Default() Config {
 		},
 		Plan:   Plan{From: "off", File: "PLAN.md"},
 		Prove:  Prove{TestsFailFirst: "warn"},
-		Review: Review{Enabled: true},
+		Review: Review{Enabled: true, API: "auto"},
 		Stops: Stops{
 			MaxTicks:         10,
 			MaxCost:          5 * money.Dollar,

@@ -52,7 +52,7 @@ func agentKeys() []key {
 		},
 		{
 			path: "agent.args", example: `["--verbose"]`, field: func(c *Config) any { return &c.Agent.Args },
-			doc: "Further arguments for the agent's command line. `command`: the program and its arguments. `script`: the path of its plan. `anthropic` and `openai`: `--max-turns=N`, `--max-output=TOKENS`, `--context=TOKENS`, and for `openai` `--api=responses` or `--api=chat` and `--effort=WORD`.",
+			doc: "Further arguments for the agent's command line. `command`: the program and its arguments. `script`: the path of its plan. `anthropic` and `openai`: `--max-turns=N`, `--max-output=TOKENS`, `--context=TOKENS`, and for `openai` `--api=responses` or `--api=chat` and `--effort=WORD`. `opencode`: `--api=responses` or `--api=chat`, `--context=TOKENS`, `--max-output=TOKENS`.",
 		},
 		{
 			path: "agent.timeout", example: "30m", field: func(c *Config) any { return &c.Agent.Timeout },
@@ -182,7 +182,11 @@ func gateKeys() []key {
 		},
 		{
 			path: "review.model", example: "claude-sonnet-4-5", check: optional(checkModel), field: func(c *Config) any { return &c.Review.Model },
-			doc: "The judge's model. Empty: the judge's own default.",
+			doc: "The judge's model. Empty: the judge's own default, a model of Anthropic's.",
+		},
+		{
+			path: "review.api", example: "chat", allowed: []string{"auto", "anthropic", "responses", "chat", "gemini"}, field: func(c *Config) any { return &c.Review.API },
+			doc: "The API that `review.model` is asked over: Anthropic Messages, OpenAI Responses, Chat Completions of OpenAI or of any compatible server, Gemini. `auto`: by the model's name, `gpt-…`, `codex-…`, `o3` and the like by Responses, `gemini-…` by Gemini, all others by Anthropic Messages. The job needs that API's key.",
 		},
 		{
 			path: "review.criteria", example: "[docs/rubric.md]", check: checkPath, field: func(c *Config) any { return &c.Review.Criteria },

@@ -1,40 +1,15 @@
 package judge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 )
 
-// maxBody bounds what is read of a model's answer.
-const maxBody = 4 << 20
-
-// Anthropic asks a model over the Messages API (docs.anthropic.com, "Messages"), by way of the meter: BaseURL is its
-// loopback address and Nonce stands where the key would. It streams nothing and retries nothing: the meter
-// counts each call, and the caller decides.
-type Anthropic struct {
-	Client  *http.Client // required; its timeout bounds one call
-	BaseURL string
-	Nonce   string
-	Model   string
-}
-
-// HTTPError is an answer that was no success. The meter's own refusals come as one too: 402 when the ceiling is reached.
-type HTTPError struct {
-	Status  int
-	Message string // the server's, printable, cut
-}
-
-func (e *HTTPError) Error() string {
-	return fmt.Sprintf("the model API answered HTTP %d: %s", e.Status, e.Message)
-}
-
-// Name is the model's.
-func (a Anthropic) Name() string { return a.Model }
+// Anthropic asks a model over the Messages API (docs.anthropic.com, "Messages"), by way of the meter.
+type Anthropic struct{ Endpoint }
 
 // verdictTool holds the model to the schema: its input is the answer.
 const verdictTool = "verdict"
@@ -81,27 +56,10 @@ func (a Anthropic) Complete(ctx context.Context, r Request) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask %s: %w", a.Model, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(a.BaseURL, "/")+"/v1/messages", bytes.NewReader(body))
+	header := http.Header{"Anthropic-Version": {"2023-06-01"}, "X-Api-Key": {a.Nonce}}
+	raw, err := a.post(ctx, "/v1/messages", header, body)
 	if err != nil {
-		return "", fmt.Errorf("ask %s: %w", a.Model, err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Anthropic-Version", "2023-06-01")
-	req.Header.Set("X-Api-Key", a.Nonce)
-	resp, err := a.Client.Do(req)
-	if err != nil {
-		return "", fmt.Errorf("ask %s: %w", a.Model, err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
-		return "", fmt.Errorf("read the answer of %s: %w", a.Model, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", &HTTPError{Status: resp.StatusCode, Message: errorMessage(raw)}
-	}
-	if len(raw) > maxBody {
-		return "", fmt.Errorf("%w: it is longer than %d bytes", ErrUnreadable, maxBody)
+		return "", err
 	}
 	return answerOf(raw)
 }
@@ -127,32 +85,9 @@ func answerOf(raw []byte) (string, error) {
 	}
 	switch {
 	case m.StopReason == "max_tokens":
-		return "", fmt.Errorf("%w: it was cut at the token limit", ErrUnreadable)
+		return "", errCut()
 	case m.StopReason != "end_turn" && m.StopReason != "tool_use":
-		return "", fmt.Errorf("%w: it stopped for %q", ErrUnreadable, printable(m.StopReason))
-	case len(calls) == 1 && len(texts) == 0:
-		return calls[0], nil
-	case len(calls) == 0 && len(texts) == 1:
-		return texts[0], nil
+		return "", errStopped(m.StopReason)
 	}
-	return "", fmt.Errorf("%w: it holds %d verdicts and %d texts instead of one", ErrUnreadable, len(calls), len(texts))
-}
-
-func errorMessage(raw []byte) string {
-	var e struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(raw, &e) == nil && e.Error.Message != "" {
-		return cut(printable(e.Error.Message))
-	}
-	return "no reason given"
-}
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > 300 {
-		return string(r[:300]) + "…"
-	}
-	return s
+	return oneOf(calls, texts)
 }

@@ -32,7 +32,7 @@ func server(t *testing.T, status int, body func(nonce string) string) Anthropic 
 		_, _ = io.WriteString(w, body(rest[:32]))
 	}))
 	t.Cleanup(s.Close)
-	return Anthropic{Client: s.Client(), BaseURL: s.URL + "/", Nonce: "run-nonce", Model: "reviewer-1"}
+	return Anthropic{Endpoint{Client: s.Client(), BaseURL: s.URL + "/", Nonce: "run-nonce", Model: "reviewer-1"}}
 }
 
 func block(t *testing.T, stop string, blocks ...string) func(string) string {
