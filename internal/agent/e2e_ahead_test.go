@@ -13,17 +13,20 @@ import (
 	"github.com/proctor-ci/proctor/internal/agent/agenttest"
 	"github.com/proctor-ci/proctor/internal/clock"
 	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
 // starters are the real CLIs that can wait for their prompt.
 func starters() (out []realCLI) {
 	for _, c := range realCLIs() {
-		if c.name != "gemini" {
+		if a, err := New(c.name, Options{Runner: new(sandbox.Box)}); err == nil && starts(a) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
+
+func starts(a Agent) bool { _, ok := a.(Starter); return ok }
 
 // ahead starts the CLI ahead and lets it wait until it has done all that it does before its prompt.
 func (e *e2e) ahead(t testing.TB) *Waiting {

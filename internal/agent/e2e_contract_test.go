@@ -23,9 +23,11 @@ type realCLI struct {
 	program func(testing.TB) string
 	api     meter.API
 	model   string
+	args    []string
 	run     func(line string) agenttest.Tool             // runs a line of shell
 	edit    func(path, from, to string) []agenttest.Tool // one or more turns, one tool each
 	forgets bool                                         // after torn streams it asks for the answer in one piece
+	patient bool                                         // it waits out throttles itself for as long as it is let
 	trusts  bool                                         // it takes the words of an answer that broke off for a whole one, after one more try
 }
 
@@ -52,7 +54,22 @@ func realCLIs() []realCLI {
 				return []agenttest.Tool{{Name: "replace", Input: map[string]any{"file_path": path, "old_string": from, "new_string": to, "instruction": "Change it."}}}
 			},
 		},
+		{
+			name: "opencode", version: OpenCodeVersion, program: realOpenCode, api: meter.OpenAI, model: "gpt-5.6", patient: true,
+			run: func(line string) agenttest.Tool {
+				return agenttest.Tool{Name: "bash", Input: map[string]any{"command": line, "description": "Run it"}}
+			},
+			args: []string{"--context=2000000"}, // a line of 2 MiB would make it sum up what was said
+			edit: func(path, from, to string) []agenttest.Tool {
+				return []agenttest.Tool{{Name: "bash", Input: map[string]any{"command": "sed -i 's/" + from + "/" + to + "/' " + path, "description": "Edit"}}}
+			},
+		},
 	}
+}
+
+func realOpenCode(t testing.TB) string {
+	t.Helper()
+	return installed(t, "PROCTOR_E2E_OPENCODE", "opencode-linux-x64/bin/opencode")
 }
 
 func realGemini(t testing.TB) string {
@@ -179,6 +196,9 @@ func TestE2EContractFailuresAndLimits(t *testing.T) {
 				e := newE2EOf(t, c, f.script, f.ceiling)
 				if f.model != "" {
 					e.task.Model = f.model
+				}
+				if c.patient && f.want == LimitRate {
+					f.want, f.advice, e.task.Timeout = Timeout, RetryNo, 90*time.Second
 				}
 				o, _ := e.run(t)
 				if o.Kind != f.want || o.Advice() != f.advice || o.Detail == "" {

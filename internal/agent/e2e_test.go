@@ -58,7 +58,7 @@ func newE2EOf(t testing.TB, c realCLI, script agenttest.Script, ceiling money.US
 	t.Helper()
 	e := &e2e{lab: newLab(t, sandbox.Strict), cli: c}
 	e.meter, e.model = fundAPI(t, &e.lab, c.api, script, ceiling)
-	e.task.Model, e.task.Timeout = c.model, 3*time.Minute
+	e.task.Model, e.task.Args, e.task.Timeout = c.model, c.args, 3*time.Minute
 	e.file(t, "pkg/sum.go", "package pkg\n\nfunc Add(a, b int) int { return a }\n")
 	return e
 }

@@ -53,14 +53,14 @@ func builders() map[string]builder {
 		"command":     newCommand,
 		"gemini":      newGemini,
 		"openai":      newOpenAI,
+		"opencode":    newOpenCode,
 		"script":      newScript,
 	}
 }
 
 // unmetered are CLIs that a configuration may name and New refuses, with the reason.
 var unmetered = map[string]string{
-	"copilot":  "its own service tells no token counts, so that no budget could hold, and with a provider of yours it has not been tried through the meter",
-	"opencode": "its configuration and its stream have not been tried through the meter",
+	"copilot": "its own service tells no token counts, so that no budget could hold, and with a provider of yours it has not been tried through the meter",
 }
 
 // Names lists the agents that New knows, in order.

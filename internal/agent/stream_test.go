@@ -55,6 +55,8 @@ func feed(t testing.TB, cli string, stdout []byte, step int, end ending) (Outcom
 		r = newCodexReader(nil)
 	case "gemini":
 		r = newGeminiReader(nil)
+	case "opencode":
+		r = newOpenCodeReader(nil)
 	}
 	s := newStream(r, nil)
 	for rest := stdout; len(rest) > 0; {
@@ -300,8 +302,9 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("[{\"type\":\"result\"}]\n{\"type\":\"result\",\"subtype\":1}\n\xef\xbb\xbf{}"), 3)
 	f.Add([]byte(`{"type":"message","role":"assistant","content":"a"}`+"\n"+`{"type":"result","status":"error","error":{"message":"x"},"stats":{"cached":-1}}`), 2)
 	f.Add([]byte(`{"type":"turn.failed","error":{"message":"status 429"}}`), 1)
+	f.Add([]byte(ocStart+"\n"+ocTool+"\n"+ocMore+"\n"+ocError("429", "slow down")+"\n"+ocDone), 7)
 	f.Fuzz(func(t *testing.T, b []byte, step int) {
-		for _, cli := range []string{"claude", "codex", "gemini"} {
+		for _, cli := range []string{"claude", "codex", "gemini", "opencode"} {
 			whole, _ := feed(t, cli, b, len(b)+1, ending{})
 			parts, _ := feed(t, cli, b, max(1, step), ending{})
 			if diff := cmp.Diff(whole, parts); diff != "" {

@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// OpenCodeVersion is the release that this adapter was tried with.
+const OpenCodeVersion = "1.18.33"
+
+// openCode drives OpenCode's CLI without a person.
+type openCode struct {
+	o Options
+}
+
+func newOpenCode(o Options) (Agent, error) {
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &openCode{o: o}, nil
+}
+
+func (*openCode) Name() string { return "opencode" }
+
+// Check looks for the executable.
+func (c *openCode) Check(context.Context) error {
+	if _, err := c.o.find("opencode"); err != nil {
+		return fmt.Errorf("agent opencode: %w; install it with `npm install --ignore-scripts --prefix DIR opencode-linux-x64@%s` and add DIR/node_modules/opencode-linux-x64/bin to PATH",
+			err, OpenCodeVersion)
+	}
+	return nil
+}
+
+// openCodeArgs are the arguments of every call. A title would be asked of the model.
+func openCodeArgs() []string {
+	return []string{"run", "--format", "json", "--pure", "--auto", "--title", "run"}
+}
+
+// openCodeProvider is the name under which the CLI knows the meter.
+const openCodeProvider = "proctor"
+
+// openCodeConfig is all the configuration that the CLI has: none of the repository, of HOME or of a provider is read.
+// Tools that leave the machine, ask a person or start an agent of another model are off.
+func openCodeConfig(t Task, w openCodeWants) (string, error) {
+	type object = map[string]any
+	npm := "@ai-sdk/openai"
+	if w.chat {
+		npm = "@ai-sdk/openai-compatible"
+	}
+	model := openCodeProvider + "/" + t.Model
+	b, err := json.Marshal(object{
+		"model": model, "small_model": model, "enabled_providers": []string{openCodeProvider},
+		"autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false, "formatter": false, "plugin": []string{}, "mcp": object{},
+		"permission": object{"*": "allow", "webfetch": "deny", "websearch": "deny", "codesearch": "deny", "question": "deny", "task": "deny", "skill": "deny"},
+		"provider": object{openCodeProvider: object{
+			"npm": npm, "name": openCodeProvider, "options": object{"baseURL": t.Gateway.BaseURL + "/v1", "apiKey": t.Gateway.Nonce},
+			"models": object{t.Model: object{"name": t.Model, "limit": object{"context": w.context, "output": w.output}}},
+		}},
+	})
+	return string(b), err
+}
+
+func (c *openCode) env(t Task, state, config string) []string {
+	env := []string{"OPENCODE_CONFIG_CONTENT=" + config}
+	for _, name := range []string{"CONFIG", "DATA", "CACHE", "STATE"} {
+		env = append(env, "XDG_"+name+"_HOME="+filepath.Join(state, strings.ToLower(name)))
+	}
+	for _, name := range []string{
+		"DISABLE_PROJECT_CONFIG", "DISABLE_CLAUDE_CODE", "DISABLE_EXTERNAL_SKILLS", "DISABLE_DEFAULT_PLUGINS", "PURE",
+		"DISABLE_AUTOUPDATE", "DISABLE_MODELS_FETCH", "DISABLE_LSP_DOWNLOAD", "DISABLE_SHARE", "EXPERIMENTAL_DISABLE_FILEWATCHER",
+	} {
+		env = append(env, "OPENCODE_"+name+"=1")
+	}
+	return c.o.env(t, env...)
+}
+
+// Run starts the CLI once, with a directory for its state that is new for each call. The prompt goes on stdin.
+func (c *openCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
+	wants, err := openCodeArguments(t)
+	if err != nil {
+		return *refuse(err, "correct the keys below agent in the configuration"), nil
+	}
+	if refused := emptyPrompt(t); refused != nil {
+		return *refused, nil
+	}
+	program, err := c.o.find("opencode")
+	if err != nil {
+		return *refuse(c.Check(ctx), next(RefusedStart, c.Name())), nil
+	}
+	state, err := c.stateDir(t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	config, err := openCodeConfig(t, wants)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("run agent opencode: %w", err)
+	}
+	s := newStream(newOpenCodeReader(on), on)
+	return job{
+		name: c.Name(), runner: c.o.Runner, grace: c.o.ResultGrace, secret: t.Gateway.Nonce, out: s,
+		cmd: sandbox.Command{
+			Argv: append([]string{program}, openCodeArgs()...), Env: c.env(t, state, config), Dir: t.Dir,
+			Stdin: strings.NewReader(defuse(t.Prompt)), Timeout: t.Timeout, Grace: t.Grace, Policy: c.o.policy(t, programDirs(program)...),
+		},
+		read: func(end ending) Outcome { return openCodeOutcome(judge(s, end), end) },
+		done: func() { _ = os.RemoveAll(state) }, // best effort: HOME is thrown away with the run
+	}.run(ctx)
+}
+
+// openCodeWants is what agent.args say.
+type openCodeWants struct {
+	chat            bool // the Chat Completions API, not Responses
+	context, output int64
+}
+
+// openCodeArguments reads agent.args, and refuses a task that has no model to work with.
+func openCodeArguments(t Task) (openCodeWants, error) {
+	w := openCodeWants{context: 200_000, output: 32_000}
+	switch {
+	case t.Model == "":
+		return w, errors.New("agent opencode has no model of its own: set agent.model")
+	case t.Gateway.BaseURL == "":
+		return w, errors.New("this run has no model gateway: give the job a model key")
+	}
+	for i, arg := range t.Args {
+		name, value, _ := strings.Cut(arg, "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case arg == "--api=responses", arg == "--api=chat":
+			w.chat = arg == "--api=chat"
+		case name == "--context" && err == nil && n >= 4_000 && n <= 10_000_000:
+			w.context = n
+		case name == "--max-output" && err == nil && n >= 256 && n <= 1_000_000:
+			w.output = n
+		default:
+			return w, fmt.Errorf("agent.args[%d]: %s is not known: want --api=responses or --api=chat, --context=TOKENS from 4000, --max-output=TOKENS from 256", i, printable(arg, 80))
+		}
+	}
+	return w, nil
+}
+
+// stateDir names a directory that nothing could know before.
+func (c *openCode) stateDir(t Task) (string, error) {
+	var id [8]byte
+	if _, err := io.ReadFull(c.o.Rand, id[:]); err != nil {
+		return "", fmt.Errorf("run agent opencode: draw a directory name: %w", err)
+	}
+	return filepath.Join(t.Home, ".opencode-"+hex.EncodeToString(id[:])), nil
+}
+
+// Version asks the installed CLI for its version; it costs nothing.
+func (c *openCode) Version(ctx context.Context, t Task) (string, error) {
+	program, err := c.o.find("opencode")
+	if err != nil {
+		return "", c.Check(ctx)
+	}
+	state, err := c.stateDir(t)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(state)
+	out := &tail{max: 200}
+	res, err := c.o.Runner.Run(ctx, sandbox.Command{
+		Argv: []string{program, "--version"}, Env: c.env(Task{Home: t.Home, Tmp: t.Tmp}, state, "{}"), Dir: t.Dir,
+		Stdout: out, Timeout: time.Minute, Policy: c.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, programDirs(program)...),
+	})
+	if err != nil {
+		return "", fmt.Errorf("agent opencode: ask for its version: %w", err)
+	}
+	v := versionNumber.FindString(out.text(""))
+	if res.ExitCode != 0 || v == "" {
+		return "", errors.New("agent opencode: `opencode --version` told no version: reinstall it")
+	}
+	return v, nil
+}
