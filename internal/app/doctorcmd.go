@@ -22,6 +22,7 @@ import (
 type doctorOptions struct {
 	asJSON bool
 	issue  int
+	live   bool
 }
 
 func doctorCommand(env Env, code *int) *cobra.Command {
@@ -29,7 +30,7 @@ func doctorCommand(env Env, code *int) *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Prove that runs can work here, before anything is paid for; name what is wrong and what mends it", Args: cobra.NoArgs,
 		Long: `Doctor looks at the base commit's configuration and CI files, at this machine and at the forge, with the token and in the place that
-it is started with: GITHUB_TOKEN or GH_TOKEN, PROCTOR_GITLAB_TOKEN or GITLAB_TOKEN, the inputs of a job. It spends nothing. Gates are run as a run
+it is started with: GITHUB_TOKEN or GH_TOKEN, PROCTOR_GITLAB_TOKEN or GITLAB_TOKEN, the inputs of a job. It spends nothing without --live. Gates are run as a run
 would run them first. On the forge it leaves one thing behind, the ref refs/proctor/doctor/lease: whether it may comment, label and open drafts it
 asks by calls that the forge has to refuse for another reason. The exit code is 0 when nothing is wrong and 1 when something is.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +38,7 @@ asks by calls that the forge has to refuse for another reason. The exit code is 
 			if err != nil {
 				return err
 			}
-			rep := examine(cmd.Context(), env, req, f, o.issue)
+			rep := examine(cmd.Context(), env, req, f, o)
 			if !rep.Right {
 				*code = exitUsage
 			}
@@ -52,6 +53,7 @@ asks by calls that the forge has to refuse for another reason. The exit code is 
 	}
 	c.Flags().BoolVar(&o.asJSON, "json", false, "print {right, findings: [{check, status, text, fix}]}")
 	c.Flags().IntVar(&o.issue, "issue", 0, "number of an issue to read (default: the first)")
+	c.Flags().BoolVar(&o.live, "live", false, "also ask each model that a run would ask for one token, through the meter, and print what it cost")
 	return c
 }
 
@@ -126,7 +128,7 @@ func doctorJob(ctx context.Context, env Env, host ci.Host) int {
 		return exitUsage
 	}
 	host.Mask(req.secrets...)
-	rep := examine(ctx, env, req, at, askedIssue(host))
+	rep := examine(ctx, env, req, at, doctorOptions{issue: askedIssue(host)})
 	for line := range strings.Lines(rep.Text()) {
 		host.Line(strings.TrimRight(line, "\n"))
 	}
@@ -151,7 +153,7 @@ func askedIssue(host ci.Host) int {
 }
 
 // examine runs all checks. It takes the reports' directory for itself.
-func examine(ctx context.Context, env Env, req request, at forgePlace, issue int) doctor.Report {
+func examine(ctx context.Context, env Env, req request, at forgePlace, o doctorOptions) doctor.Report {
 	var rep doctor.Report
 	dir, err := os.MkdirTemp(req.scratch, "proctor-doctor-")
 	if err != nil {
@@ -169,7 +171,7 @@ func examine(ctx context.Context, env Env, req request, at forgePlace, issue int
 		_ = s.events.Close() // a log that nobody reads
 		s.release(last)
 	}()
-	x := examination{s: s, at: at, issue: issue, rep: &rep}
+	x := examination{s: s, at: at, issue: o.issue, asks: o.live, rep: &rep}
 	x.run(ctx)
 	return rep
 }

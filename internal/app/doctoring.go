@@ -23,6 +23,7 @@ type examination struct {
 	s     *session
 	at    forgePlace
 	issue int
+	asks  bool // each model for a token
 	rep   *doctor.Report
 }
 
@@ -138,6 +139,9 @@ func (x examination) machine(ctx context.Context) {
 		x.rep.Add(fault("agent", err, "install it, and see docs/agents.md"))
 	} else {
 		x.rep.Add(doctor.Finding{Check: "agent", Status: doctor.OK, Text: s.cfg.Agent.Name + " can be started"})
+	}
+	if x.asks {
+		x.live(ctx)
 	}
 	x.gates(ctx)
 }
