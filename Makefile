@@ -2,9 +2,12 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
-LDFLAGS  = -s -w -X github.com/proctor-ci/proctor/internal/app.version=$(VERSION) -X github.com/proctor-ci/proctor/internal/app.commit=$(COMMIT)
-BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+DATE    ?= $(shell TZ=UTC git show -s --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd HEAD 2>/dev/null)
+APP      = github.com/proctor-ci/proctor/internal/app
+LDFLAGS  = -s -w -buildid= -X $(APP).version=$(VERSION) -X $(APP).commit=$(COMMIT) -X $(APP).date=$(DATE)
+BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 AGENT   ?= script
+OUT     ?= bin
 DEBIAN   = podman runc netavark golang-github-containers-common iproute2 default-jre-headless openssl
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )
 
@@ -19,6 +22,15 @@ build: ## build the binaries into bin/
 	@mkdir -p bin
 	$(BUILD) -o bin/ ./cmd/action ./cmd/proctor
 	$(BUILD) -tags lambda.norpc -o bin/ ./cmd/webhook
+
+.PHONY: program
+program: ## build the one program that is released into OUT: the command line, and the action by the name proctor-action
+	@mkdir -p $(OUT)
+	$(BUILD) -o $(OUT)/proctor ./cmd/proctor
+
+.PHONY: stamp
+stamp: # what a build says of itself, for a shell
+	@echo 'VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE)'
 
 .PHONY: demo
 demo: build ## run the main job on loopback: label, webhook, action, proof, draft pull request (AGENT=claude-code after make e2e-deps)

@@ -55,19 +55,6 @@ Start with:  proctor demo      the main job on this machine, nothing set up, not
 	return root
 }
 
-func versionCommand(env Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: cobra.NoArgs,
-		Run: func(*cobra.Command, []string) {
-			line := "proctor " + version
-			if commit != "" {
-				line += " (" + short(commit) + ")"
-			}
-			fmt.Fprintln(env.Stdout, line)
-		},
-	}
-}
-
 func sandboxCommand(env Env, code *int) *cobra.Command {
 	c := &cobra.Command{Use: "sandbox", Short: "What this machine can enforce"}
 	c.AddCommand(&cobra.Command{

@@ -50,7 +50,7 @@ The agent is scripted: its first attempt passes every visible test and fails the
 	}
 	f := c.Flags()
 	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, codex or gemini, the real CLIs, or anthropic or openai, our own tool loop")
-	f.StringVar(&o.action, "action", "", "the action's binary (default: action beside this program)")
+	f.StringVar(&o.action, "action", "", "the action's binary (default: proctor-action or action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
 	f.StringVar(&o.sandbox, "sandbox", "", "auto, strict or off: the repository's sandbox.mode (default: what runs have by default)")
@@ -110,7 +110,7 @@ func (s *stage) check() error {
 		return fmt.Errorf("--sandbox %q: it is one of %s", s.opts.sandbox, strings.Join(modes[1:], ", "))
 	}
 	if s.opts.action == "" {
-		s.opts.action = filepath.Join(filepath.Dir(s.env.Exe), "action")
+		s.opts.action = actionBeside(s.env.Exe)
 	}
 	if _, err := os.Stat(s.opts.action); err != nil {
 		return fmt.Errorf("the demo starts the action's own binary and there is none at %s. Next: make build, or give --action FILE", s.opts.action)
@@ -121,6 +121,18 @@ func (s *stage) check() error {
 		}
 	}
 	return nil
+}
+
+// ActionLink is the name under which the program is the action: a link to it in the image and on a runner.
+const ActionLink = "proctor-action"
+
+// actionBeside is the action's own binary, or the link to this one.
+func actionBeside(exe string) string {
+	link := filepath.Join(filepath.Dir(exe), ActionLink)
+	if _, err := os.Stat(link); err == nil {
+		return link
+	}
+	return filepath.Join(filepath.Dir(exe), "action")
 }
 
 // demoCLI is where a real CLI lies: below the packages that this repository's lock file installs, or in PATH.

@@ -98,6 +98,12 @@ func TestInputsAreReadAsTheRunnerGivesThem(t *testing.T) {
 	if got := h.Input("max-cost-usd"); got != "1.5" {
 		t.Errorf("Input = %q", got)
 	}
+	h, _, _ = host(t, map[string]string{"PROCTOR_MAX_COST_USD": "3", "PROCTOR_MAX_TICKS": "4", "PROCTOR_ID": "claim"})
+	for name, want := range map[string]string{"max-cost-usd": "1.5", "max-ticks": "4", "proctor-id": "claim"} {
+		if got := h.Input(name); got != want {
+			t.Errorf("in a composite action %s = %q, want %q", name, got, want)
+		}
+	}
 	gl, err := Detect(func(k string) string {
 		return map[string]string{"GITLAB_CI": "true", "CI_PROJECT_PATH": "g/p", "CI_PROJECT_DIR": "d", "CI_API_V4_URL": "u", "PROCTOR_MAX_COST_USD": "2"}[k]
 	}, &bytes.Buffer{}, nil)

@@ -46,7 +46,14 @@ func newGitHub(getenv func(string) string, out Writer, random func([]byte)) (*gi
 
 func (h *gitHub) Job() Job { return h.job }
 
-func (h *gitHub) Input(name string) string { return h.act.GetInput(name) }
+// Input is a step's input. A composite action (host/action.yml) has to hand its own over by variables, and its shell drops
+// names with hyphens: they have the names that GitLab's jobs use.
+func (h *gitHub) Input(name string) string {
+	if v := h.act.GetInput(name); v != "" {
+		return v
+	}
+	return strings.TrimSpace(h.getenv(variable(name)))
+}
 
 func (h *gitHub) Mask(values ...string) {
 	for _, v := range values {

@@ -51,11 +51,13 @@ func (h *gitLab) checkedOut() error {
 
 func (h *gitLab) Job() Job { return h.job }
 
-// Input reads the variable PROCTOR_<NAME>. An input that begins with the prefix itself, as proctor-id does, is not given
-// it twice: so the dispatch names it too.
-func (h *gitLab) Input(name string) string {
-	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	return h.getenv("PROCTOR_" + strings.TrimPrefix(name, "PROCTOR_"))
+func (h *gitLab) Input(name string) string { return h.getenv(variable(name)) }
+
+// variable is PROCTOR_<NAME>. An input that begins with the prefix itself, as proctor-id does, is not given it twice: so
+// the dispatch names it too.
+func variable(input string) string {
+	name := strings.ToUpper(strings.ReplaceAll(input, "-", "_"))
+	return "PROCTOR_" + strings.TrimPrefix(name, "PROCTOR_")
 }
 
 // Mask has no run-time command in GitLab: masked variables are masked by the runner, and everything we print

@@ -1,0 +1,41 @@
+# Proctor's image. Targets: slim holds the harness and git, agents the vendors' CLIs as well.
+#
+#   docker build --target slim -t proctor .
+#   docker build --target agents -t registry.example.com/proctor:agents .   # for your own registry: see docs/image.md
+#
+# A release passes both bases by digest; a build by hand takes what the tags name today.
+ARG GOLANG=docker.io/library/golang:1.26-bookworm
+ARG NODE=docker.io/library/node:20-bookworm-slim
+ARG DEBIAN=docker.io/library/debian:bookworm-slim
+
+FROM --platform=$BUILDPLATFORM ${GOLANG} AS build
+ARG TARGETARCH VERSION=dev COMMIT= DATE=
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN GOARCH=$TARGETARCH make program VERSION="$VERSION" COMMIT="$COMMIT" DATE="$DATE" OUT=/out
+
+FROM --platform=$BUILDPLATFORM ${NODE} AS clis
+ARG TARGETARCH
+WORKDIR /clis
+COPY image/agents/package.json image/agents/package-lock.json ./
+# npm takes the packages of one architecture, by the lock file's checksums, and runs none of their scripts.
+RUN npm ci --ignore-scripts --no-audit --no-fund --os=linux --libc=glibc --cpu="$([ "$TARGETARCH" = arm64 ] && echo arm64 || echo x64)" \
+ && mkdir /agents && mv node_modules/@anthropic-ai/claude-code-linux-* /agents/claude-code && mv node_modules/@openai/codex-linux-*/vendor/* /agents/codex \
+ && test -x /agents/claude-code/claude && test -x /agents/codex/bin/codex
+
+FROM ${DEBIAN} AS slim
+RUN apt-get update -q && apt-get install -qy --no-install-recommends git ca-certificates tini \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/cache/debconf /var/log/apt /var/log/dpkg.log /var/log/alternatives.log \
+ && ln -s proctor /usr/local/bin/proctor-action
+COPY --from=build /out/proctor /usr/local/bin/proctor
+# No USER: the harness gives agents and gates users of their own, and a runner's mounts belong to whoever the runner is.
+ENTRYPOINT ["/usr/bin/tini", "-g", "--", "/usr/local/bin/proctor"]
+
+FROM slim AS agents
+COPY --from=clis /agents /opt/agents
+ENV PATH=/opt/agents/claude-code:/opt/agents/codex/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+# What a build without a target makes.
+FROM slim
