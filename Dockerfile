@@ -11,8 +11,6 @@ ARG DEBIAN=docker.io/library/debian:bookworm-slim
 FROM --platform=$BUILDPLATFORM ${GOLANG} AS build
 ARG TARGETARCH VERSION=dev COMMIT= DATE=
 WORKDIR /src
-COPY go.mod go.sum ./
-RUN go mod download
 COPY . .
 RUN GOARCH=$TARGETARCH make program VERSION="$VERSION" COMMIT="$COMMIT" DATE="$DATE" OUT=/out
 

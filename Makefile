@@ -8,6 +8,7 @@ LDFLAGS  = -s -w -buildid= -X $(APP).version=$(VERSION) -X $(APP).commit=$(COMMI
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 AGENT   ?= script
 OUT     ?= bin
+IMAGE    = podman runc netavark golang-github-containers-common mmdebstrap
 DEBIAN   = podman runc netavark golang-github-containers-common iproute2 default-jre-headless openssl
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )
 
@@ -79,6 +80,13 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	e2e/terraform/check
 	$(GO) test -tags e2e -count=1 -timeout 30m ./e2e/container
 	PROCTOR_TEST_ROWS=rest $(GO) test -count=1 -timeout 60m -run 'TestNoCheatingAgentEndsDone|TestEveryForgeTellsTheSameStory|TestDoctorNames' ./internal/app
+
+.PHONY: image
+image: build ## build the image's targets on a Debian base that is made here, and run them: by hand, as Actions container, as GitLab job; print sizes
+	@dpkg -s $(IMAGE) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(IMAGE); } || { echo "make image needs Debian's or Ubuntu's $(IMAGE). Next: install them, or run it as root there"; exit 1; }
+	e2e/image/build
+	$(GO) test -tags e2e -count=1 -timeout 20m -v ./e2e/image
+	$(GO) test -tags e2e -count=1 -timeout 10m -run InTheImage ./internal/app
 
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with

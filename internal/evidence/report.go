@@ -90,6 +90,7 @@ func WriteReport(dir string, r Record) error {
 func reportFuncs() template.FuncMap {
 	return template.FuncMap{
 		"text": inert.Visible, "took": took, "short": short, "place": place, "count": count,
+		"bytes": sizeWord, "grouped": grouped,
 		"code":     func(s string, n int) string { return inert.Visible(inert.OneLine(s), n) },
 		"label":    func(g Gate) string { return g.label() },
 		"result":   func(g Gate) string { return g.result() },
@@ -106,6 +107,27 @@ func reportFuncs() template.FuncMap {
 			return s
 		},
 	}
+}
+
+// sizeWord is a number of bytes for people, in the units of a network's bill.
+func sizeWord(n int64) string {
+	unit := int64(1)
+	for _, name := range []string{"B", "kB", "MB"} {
+		if n < 1000*unit {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(unit)), ".0") + " " + name
+		}
+		unit *= 1000
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/float64(unit))
+}
+
+// grouped is a number with its thousands apart, by a space that does not break.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
 }
 
 // part is a run of words, or an address on the forge's own host.

@@ -113,3 +113,17 @@ func TestAHugeReportStaysBelowHalfAMegabyteAndSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestNumbersOfTheReportAreForPeople(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 4200: "4.2 kB", 1_900_000: "1.9 MB", 7_000_000_000: "7.0 GB"} {
+		if got := sizeWord(n); got != want {
+			t.Errorf("sizeWord(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1\u202f000", 27_000_123: "27\u202f000\u202f123", -123: "-123", -1234: "-1\u202f234"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
