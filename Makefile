@@ -88,6 +88,11 @@ image: build ## build the image's targets on a Debian base that is made here, an
 	$(GO) test -tags e2e -count=1 -timeout 20m -v ./e2e/image
 	$(GO) test -tags e2e -count=1 -timeout 10m -run InTheImage ./internal/app
 
+.PHONY: report
+report: ## look at the report page in the Chromium that is here: contrast, keyboard, widths, nothing loaded; screenshots in bin/report
+	cd e2e/report && npm ci --ignore-scripts --no-audit --no-fund
+	$(GO) test -tags e2e -count=1 -timeout 15m -run RealBrowser ./internal/evidence
+
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -21,7 +21,7 @@ func TestTheReportInARealBrowser(t *testing.T) {
 		}
 	}
 	if browser == "" {
-		t.Fatal("no Chromium is here. Next: make e2e-deps, as root on a Debian machine, or install Chrome")
+		t.Fatal("no Chromium is here. Next: install Debian's chromium, or Chrome")
 	}
 	out, err := filepath.Abs("../../bin/report")
 	if err != nil {
