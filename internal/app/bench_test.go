@@ -73,7 +73,7 @@ rm -rf "$1/proof" "$1/gate"
 func BenchmarkOneTickToDone(b *testing.B) {
 	file := binary(b)
 	repo, fixed := b.TempDir(), filepath.Join(b.TempDir(), "total")
-	if err := demo.Write(repo, demo.Script, ""); err != nil {
+	if err := demo.Write(repo, demo.Script, "", demo.Scenario{Name: demo.HeldOut}); err != nil {
 		b.Fatal(err)
 	}
 	if err := os.WriteFile(fixed, []byte(demo.Fixed()), 0o755); err != nil {

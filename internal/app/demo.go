@@ -31,19 +31,27 @@ import (
 type demoOptions struct {
 	agent, action, out, path, sandbox string
 	json                              bool
+	scenario                          demo.Scenario
 }
 
 func demoCommand(env Env, code *int) *cobra.Command {
 	var o demoOptions
 	c := &cobra.Command{
-		Use:   "demo",
+		Use:   "demo [SCENARIO]",
 		Short: "Run the main job on this machine: label, webhook, action, proof, draft pull request",
 		Long: `Demo starts a GitHub on loopback, labels an issue there, and lets the product do the rest: the webhook's handler verifies the
 signed delivery and dispatches the workflow, the action's binary runs as a job of its own, and a draft pull request is opened.
-The agent is scripted: its first attempt passes every visible test and fails the held-out ones. Nothing leaves this machine.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+The agent is scripted, and nothing leaves this machine. Each scenario ends in its own report; the exit code is 0 when it ended as
+it should:
+
+` + scenarioList(),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
+			if o.scenario, err = chosenScenario(args, o.agent); err != nil {
+				*code = exitUsage
+				return err
+			}
 			*code, err = runDemo(cmd.Context(), env, o)
 			return err
 		},
@@ -56,6 +64,34 @@ The agent is scripted: its first attempt passes every visible test and fails the
 	f.StringVar(&o.sandbox, "sandbox", "", "auto, strict or off: the repository's sandbox.mode (default: what runs have by default)")
 	f.BoolVar(&o.json, "json", false, "print the result as one JSON object and nothing else")
 	return c
+}
+
+func scenarioList() string {
+	var b strings.Builder
+	for _, s := range demo.Scenarios() {
+		fmt.Fprintf(&b, "  %-16s %s Ends %s.\n", s.Name, s.Story, s.Ends)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// chosenScenario is the one that is named, or the first.
+func chosenScenario(args []string, agentName string) (demo.Scenario, error) {
+	name := demo.HeldOut
+	if len(args) > 0 {
+		name = args[0]
+	}
+	s, ok := demo.FindScenario(name)
+	if !ok {
+		var names []string
+		for _, s := range demo.Scenarios() {
+			names = append(names, s.Name)
+		}
+		return s, fmt.Errorf("there is no scenario %q: the demo can play %s", name, oneOf(names))
+	}
+	if name != demo.HeldOut && agentName != demo.Script {
+		return s, fmt.Errorf("the scenario %s is played by the scripted agent only. Next: leave --agent out", name)
+	}
+	return s, nil
 }
 
 // stageSecret signs the demo's deliveries; it guards nothing but a loopback port.
@@ -84,6 +120,7 @@ func runDemo(ctx context.Context, env Env, o demoOptions) (int, error) {
 	}
 	s.view = newAccount(quiet, env.Terminal && !o.json, env.Now)
 	s.view.say("%s", s.view.paint(bold, "Proctor's main job on loopback: nothing leaves this machine, and what the agent does is scripted.")+"\n")
+	s.view.step(-1, "story", o.scenario.Story)
 	defer s.close()
 	if err := s.open(ctx); err != nil {
 		return exitInfrastructure, err
@@ -94,7 +131,10 @@ func runDemo(ctx context.Context, env Env, o demoOptions) (int, error) {
 	if err != nil {
 		return exitInfrastructure, err
 	}
-	return rec.ExitCode, s.tell(rec)
+	if rec.Terminal != o.scenario.Ends {
+		return max(rec.ExitCode, exitInfrastructure), errors.Join(s.tell(rec), fmt.Errorf("the scenario %s ended %s and should have ended %s", o.scenario.Name, rec.Terminal, o.scenario.Ends))
+	}
+	return 0, s.tell(rec)
 }
 
 type discard struct{}
@@ -172,7 +212,7 @@ func (s *stage) open(ctx context.Context) error {
 		return fmt.Errorf("open the demo's directory: %w", err)
 	}
 	files := filepath.Join(s.out, "files")
-	if err := demo.Write(files, s.opts.agent, s.opts.sandbox); err != nil {
+	if err := demo.Write(files, s.opts.agent, s.opts.sandbox, s.opts.scenario); err != nil {
 		return err
 	}
 	defer os.RemoveAll(files)
@@ -226,6 +266,16 @@ func (s *stage) close() {
 // play labels the issue and executes the run that the webhook dispatches.
 func (s *stage) play(ctx context.Context) (evidence.Record, error) {
 	s.issue = s.hub.OpenIssue(demo.Title, demo.Body, "maya")
+	rec, err := s.ask(ctx, s.opts.scenario.Interrupted)
+	if err != nil || !s.opts.scenario.Interrupted {
+		return rec, err
+	}
+	s.view.step(-1, "cancelled", fmt.Sprintf("%s: %s", rec.Terminal, rec.Reason))
+	return s.ask(ctx, false)
+}
+
+// ask labels the issue and executes what is dispatched; interrupted, it is cancelled as soon as its first tick has ended.
+func (s *stage) ask(ctx context.Context, interrupted bool) (evidence.Record, error) {
 	delivery, err := s.hub.LabelIssue(s.issue, trigger.DefaultLabel, "maya")
 	if err != nil {
 		return evidence.Record{}, fmt.Errorf("label the issue: %w", err)
@@ -239,7 +289,7 @@ func (s *stage) play(ctx context.Context) (evidence.Record, error) {
 		return evidence.Record{}, fmt.Errorf("the webhook dispatched no run (answer %d %s): %w", delivery.Status, answer(delivery), err)
 	}
 	s.view.step(-1, "runner", "the workflow starts the action's binary as a job of its own on "+short(queued.SHA))
-	return s.execute(ctx, queued)
+	return s.execute(ctx, queued, interrupted)
 }
 
 // answer is what the webhook said, in one line.
@@ -251,7 +301,7 @@ func answer(d forgetest.Delivery) string {
 	return strings.TrimSpace(a.Status + " " + a.Reason)
 }
 
-func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Record, error) {
+func (s *stage) execute(ctx context.Context, queued forgetest.Run, interrupted bool) (evidence.Record, error) {
 	at, err := s.model.Start(ctx)
 	if err != nil {
 		return evidence.Record{}, err
@@ -266,15 +316,28 @@ func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Rec
 		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at, "OPENAI_BASE_URL": at + "/v1", "GOOGLE_GEMINI_BASE_URL": at}}},
 	}
 	watching, stop := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
 	watched := make(chan struct{})
-	go func() { defer close(watched); s.watch(watching, runner.Dir) }()
-	res, err := runner.Run(ctx, queued)
+	go func() {
+		defer close(watched)
+		s.watch(watching, runner.Dir, func(e evidence.Event) {
+			if interrupted && e.Kind == evidence.TickEnded {
+				cancel()
+			}
+		})
+	}()
+	res, err := runner.Run(running, queued)
 	stop()
 	<-watched
 	if err != nil {
 		return evidence.Record{}, fmt.Errorf("the job could not be run: %w\n%s", err, res.Run.Log)
 	}
-	rec, err := s.record(runner.Dir)
+	kept := "report"
+	if interrupted {
+		kept = "report-cancelled"
+	}
+	rec, err := s.record(runner.Dir, kept)
 	if err != nil {
 		return rec, fmt.Errorf("the job left no record: %w\n%s", err, res.Run.Log)
 	}
@@ -282,7 +345,7 @@ func (s *stage) execute(ctx context.Context, queued forgetest.Run) (evidence.Rec
 }
 
 // watch tells the job's events as they are written.
-func (s *stage) watch(ctx context.Context, jobs string) {
+func (s *stage) watch(ctx context.Context, jobs string, on func(evidence.Event)) {
 	wait := func(c context.Context) error { return clock.Sleep(c, 40*time.Millisecond) }
 	for {
 		found, _ := filepath.Glob(filepath.Join(jobs, "*", "*", "proctor", evidence.EventsFile))
@@ -295,6 +358,7 @@ func (s *stage) watch(ctx context.Context, jobs string) {
 					return
 				}
 				s.view.Event(e)
+				on(e)
 			}
 			return
 		}
@@ -305,7 +369,7 @@ func (s *stage) watch(ctx context.Context, jobs string) {
 }
 
 // record moves what the job left to the demo's own directory.
-func (s *stage) record(jobs string) (evidence.Record, error) {
+func (s *stage) record(jobs, name string) (evidence.Record, error) {
 	var found []string
 	for _, depth := range []string{"*/*", "*/*/*"} {
 		more, _ := filepath.Glob(filepath.Join(jobs, depth, "proctor"))
@@ -314,7 +378,7 @@ func (s *stage) record(jobs string) (evidence.Record, error) {
 	if len(found) == 0 {
 		return evidence.Record{}, errors.New("there is no report directory in the job's home")
 	}
-	to := filepath.Join(s.out, "report")
+	to := filepath.Join(s.out, name)
 	if err := os.Rename(found[0], to); err != nil {
 		return evidence.Record{}, fmt.Errorf("keep the report: %w", err)
 	}

@@ -53,8 +53,8 @@ var agentLine = map[string]string{
 }
 
 // Write lays the repository out in dir, with the workflow that `proctor init` writes. sandboxMode is the value of the key
-// sandbox.mode; empty leaves the key out.
-func Write(dir, agentName, sandboxMode string) error {
+// sandbox.mode; empty leaves the key out. The scenario says what differs from the first story.
+func Write(dir, agentName, sandboxMode string, scenario Scenario) error {
 	files := map[string][]byte{".github/workflows/proctor.yml": templates.GitHubWorkflow}
 	err := fs.WalkDir(shop, "shop", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -66,6 +66,9 @@ func Write(dir, agentName, sandboxMode string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("read the embedded repository: %w", err)
+	}
+	if err := scenario.apply(files); err != nil {
+		return err
 	}
 	if line, ok := agentLine[agentName]; ok {
 		config := files[".github/proctor.yml"]
