@@ -1,0 +1,3 @@
+module example.com/shop/service
+
+go 1.24

@@ -1,0 +1,1 @@
+"""Held out: what a customer would check."""
