@@ -78,7 +78,7 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	$(GO) test -tags e2e -count=1 -timeout 30m ./internal/agent ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 30m -v -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 30m -run 'Npm|GitLabs' ./internal/app
-	$(GO) test -tags e2e -count=1 -timeout 10m -run OwnGates ./internal/doctor
+	$(GO) test -tags e2e -count=1 -timeout 10m -run 'OwnGates/(go|node|python|monorepo)' ./internal/doctor
 	e2e/terraform/check
 	$(GO) test -tags e2e -count=1 -timeout 30m ./e2e/container
 	PROCTOR_TEST_ROWS=rest $(GO) test -count=1 -timeout 60m -run 'TestNoCheatingAgentEndsDone|TestEveryForgeTellsTheSameStory|TestDoctorNames' ./internal/app
