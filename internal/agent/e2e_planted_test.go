@@ -1,0 +1,126 @@
+//go:build e2e
+
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proctor-ci/proctor/internal/agent/agenttest"
+	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/sandbox"
+)
+
+// plant lays settings, servers, plugins and memory of the CLI in the repository and in HOME. Each leaves PLANTED-… where
+// it takes effect.
+func (e *e2e) plant(t *testing.T) {
+	t.Helper()
+	files := map[string]string{}
+	switch e.cli.name {
+	case "codex":
+		server := "[mcp_servers.x]\ncommand = \"sh\"\nargs = [\"-c\", \"echo x > %s/PLANTED-mcp; sleep 5\"]\n"
+		files[".codex/config.toml"] = strings.ReplaceAll(server, "%s", e.task.Dir)
+		files["../home/.codex/config.toml"] = strings.ReplaceAll(server, "%s/PLANTED-mcp", e.task.Dir+"/PLANTED-user")
+	case "opencode":
+		config := `{"mcp":{"x":{"type":"local","command":["sh","-c","echo x > %s; sleep 5"]}}}`
+		files["opencode.json"] = strings.ReplaceAll(config, "%s", e.task.Dir+"/PLANTED-mcp")
+	}
+	files["AGENTS.md"] = "PLANTED-memory"
+	files[".env"] = "PLANTED_ENV=x\n"
+	for name, content := range files {
+		e.file(t, name, content)
+	}
+	for _, d := range []string{e.task.Dir, e.task.Home} {
+		if err := filepath.WalkDir(d, func(p string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chmod(p, 0o777)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// planted are the effects.
+func (e *e2e) planted(t *testing.T) (found []string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(e.task.Dir, "PLANTED-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range left {
+		found = append(found, filepath.Base(p))
+	}
+	if slices.ContainsFunc(e.model.Calls(), func(r agenttest.Request) bool { return strings.Contains(string(r.Body), "PLANTED-memory") }) {
+		found = append(found, "PLANTED-memory")
+	}
+	return found
+}
+
+// What a repository or an earlier tick planted for Codex or OpenCode is without effect. The control starts the same CLI in
+// the same place without what the adapter adds against it.
+func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
+	script := func(c realCLI) agenttest.Script {
+		return agenttest.Turns(agenttest.Turn{Text: "I look.", Tools: []agenttest.Tool{c.run("sleep 1; env > env.txt")}}, agenttest.Turn{Text: "Done."})
+	}
+	for _, c := range realCLIs() {
+		if c.name != "codex" && c.name != "opencode" {
+			continue // claude-code has a test of its own; Gemini reads the repository's settings, which the guard protects
+		}
+		t.Run(c.name, func(t *testing.T) {
+			e := newE2EOf(t, c, script(c), 20*money.Dollar)
+			e.plant(t)
+			if o, _ := e.run(t); o.Kind != OK || len(e.planted(t)) != 0 || strings.Contains(e.read(t, "env.txt"), "PLANTED_ENV") {
+				t.Errorf("INV-6 %q took effect: %+v", e.planted(t), o)
+			}
+
+			control := newE2EOf(t, c, script(c), 20*money.Dollar)
+			control.plant(t)
+			program, opt := c.program(t), Options{}
+			cmd := sandbox.Command{Dir: control.task.Dir, Stdin: strings.NewReader("Fix it."), Timeout: 2 * time.Minute}
+			want := []string{"PLANTED-memory", "PLANTED-user"}
+			if c.name == "codex" {
+				var args []string
+				for _, a := range codexArgs(control.task.Gateway) {
+					if a != "--ignore-user-config" && a != "project_doc_max_bytes=0" {
+						args = append(args, a)
+					} else if a == "project_doc_max_bytes=0" {
+						args = append(args, "project_doc_max_bytes=1000")
+					}
+				}
+				cmd.Argv = append([]string{program}, append(args, "--model", c.model, "-")...)
+				cmd.Env = (&codex{o: opt}).env(control.task, filepath.Join(control.task.Home, ".codex"))
+				cmd.Policy = opt.policy(control.task, codexDirs(program)...)
+			} else {
+				config, err := openCodeConfig(control.task, openCodeWants{context: 200_000, output: 32_000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				config = strings.Replace(config, `"mcp":{},`, "", 1)
+				env := (&openCode{o: opt}).env(control.task, filepath.Join(control.task.Home, "state"), config)
+				env = slices.DeleteFunc(env, func(kv string) bool {
+					return strings.Contains(kv, "DISABLE_PROJECT_CONFIG") || strings.HasPrefix(kv, "OPENCODE_PURE") || strings.HasPrefix(kv, "XDG_CONFIG_HOME")
+				})
+				cmd.Argv, cmd.Env = []string{program, "run", "--format", "json", "--auto", "--title", "run"}, env
+				cmd.Policy = opt.policy(control.task, programDirs(program)...)
+				want = []string{"PLANTED-memory", "PLANTED-mcp"}
+			}
+			out, errs := &tail{max: 2000}, &tail{max: 2000}
+			cmd.Stdout, cmd.Stderr = out, errs
+			if res, err := control.box.Run(t.Context(), cmd); err != nil || res.ExitCode != 0 {
+				t.Errorf("control: %+v, %v: %s %s", res, err, out.text(""), errs.text(""))
+			}
+			for _, w := range want {
+				if !slices.Contains(control.planted(t), w) {
+					t.Errorf("control: %s took no effect either (%q), so the test shows nothing about it", w, control.planted(t))
+				}
+			}
+			t.Logf("control: %q", control.planted(t))
+		})
+	}
+}
