@@ -207,7 +207,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 			t.Errorf("INV-7 %s: %+v, %v", name, out, err)
 		}
 	}
-	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, gemini, openai, script") {
+	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, gemini, openai, opencode, script") {
 		t.Errorf("%v", err)
 	}
 }
