@@ -75,7 +75,8 @@ func reachableSocket(s spec) string {
 // supervisor in a namespace of its own sees none and could yet connect to them.
 func listeningSockets() []string {
 	return settled(func() []string {
-		text, err := os.ReadFile("/proc/net/unix")
+		// /proc/net is that of the process's first thread, which may be in a network namespace of its own.
+		text, err := os.ReadFile("/proc/thread-self/net/unix")
 		if err != nil {
 			return nil
 		}

@@ -3,8 +3,11 @@ package sandbox
 import (
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestListeningSocketsAreFoundByName(t *testing.T) {
@@ -38,6 +41,37 @@ func TestListeningSocketsAreFoundByName(t *testing.T) {
 	}
 	if mine.Listening = append(mine.Listening, "served.sock"); reachableSocket(mine) != "served.sock" {
 		t.Error("a socket whose place is not known counts as closed")
+	}
+}
+
+// The supervisor comes into the network namespace of the thread that starts it, and so does the list; that of the process's first
+// thread may be another one.
+func TestSocketsAreThoseOfTheThreadsNetwork(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for a network namespace of its own")
+	}
+	path := t.TempDir() + "/outside.sock"
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	type seen struct {
+		found []string
+		err   error
+	}
+	inside := make(chan seen)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		inside <- seen{listeningSockets(), err}
+	}()
+	if s := <-inside; s.err != nil || len(s.found) != 0 {
+		t.Errorf("in a namespace of its own the thread finds %q, %v", s.found, s.err)
+	}
+	if found := listeningSockets(); !slices.Contains(found, path) {
+		t.Errorf("control: %q is not among %q", path, found)
 	}
 }
 
