@@ -38,7 +38,7 @@ demo: build ## run the main job on loopback: label, webhook, action, proof, draf
 	@bin/proctor demo --agent $(AGENT) $(DEMO_FLAGS)
 
 .PHONY: test
-test: ## run the tests; of the long tables of whole runs the first rows, which make e2e plays to their ends
+test: ## run the tests; of the long tables of whole runs the first rows; make rows plays the rest
 	$(GO) test -timeout 60m ./...
 
 .PHONY: race
@@ -50,6 +50,10 @@ kills: ## kill a six-tick run at 100 random moments, resume it each time, and te
 	@mkdir -p bin
 	@PROCTOR_TEST_KILLS=100 $(GO) test -count=1 -timeout 60m -v -run 'TestKillsAtRandomMoments|TestKillsInTheMiddle' ./internal/app >bin/kills.log 2>&1 || { cat bin/kills.log; exit 1; }
 	@grep -E '^ *--- |resume_test.go.*(seed|runs of)' bin/kills.log
+
+.PHONY: rows
+rows: ## play the rest of the long tables of whole runs, of which make test plays the first rows: cheats, stories on every forge, doctor's findings
+	PROCTOR_TEST_ROWS=rest $(GO) test -count=1 -timeout 60m -run 'TestNoCheatingAgentEndsDone|TestEveryForgeTellsTheSameStory|TestDoctorNames' ./internal/app
 
 .PHONY: lint
 lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionlint
@@ -81,7 +85,6 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	$(GO) test -tags e2e -count=1 -timeout 10m -run 'OwnGates/(go|node|python|monorepo)' ./internal/doctor
 	e2e/terraform/check
 	$(GO) test -tags e2e -count=1 -timeout 30m ./e2e/container
-	PROCTOR_TEST_ROWS=rest $(GO) test -count=1 -timeout 60m -run 'TestNoCheatingAgentEndsDone|TestEveryForgeTellsTheSameStory|TestDoctorNames' ./internal/app
 
 .PHONY: image
 image: build ## build the image's targets on a Debian base that is made here, and run them: by hand, as Actions container, as GitLab job; print sizes

@@ -3,7 +3,7 @@ package app
 import "os"
 
 // firstRows is how much of the long tables of whole runs `make test` plays; each row is a run of its own, with a forge, git and
-// confinement. `make e2e` plays the rest.
+// confinement. `make rows` plays the rest.
 var firstRows = 4
 
 // rows is the part of a table that PROCTOR_TEST_ROWS asks for: all, rest (without the first ones), or else the first.
