@@ -50,7 +50,7 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{issuer: oidctest.New(t), id: trigger.NewID("a label event")}
 	clock := claimtest.NewClock()
-	v, err := oidc.New(oidc.Config{Issuer: d.issuer.URL, Audience: hookAddress, Now: clock.Now})
+	v, err := oidc.New(oidc.Config{Issuer: d.issuer.URL, Audience: hookAddress, Now: clock.Now, HTTP: &http.Client{Timeout: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -70,9 +71,9 @@ var (
 
 // Config says whose tokens for whom are good.
 type Config struct {
-	Issuer   string // https, no path but the issuer's own; http on loopback only
-	Audience string // what the job asked the token for
-	HTTP     *http.Client
+	Issuer   string       // https, no path but the issuer's own; http on loopback only
+	Audience string       // what the job asked the token for
+	HTTP     *http.Client // its Timeout is for one document of the issuer; 0: three seconds
 	Now      func() time.Time
 }
 
@@ -98,7 +99,7 @@ func New(c Config) (*Verifier, error) {
 		c.Now = time.Now
 	}
 	client := *c.HTTP
-	client.Timeout = fetchTime
+	client.Timeout = cmp.Or(client.Timeout, fetchTime)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Verifier{cfg: c, keys: keySet{issuer: c.Issuer, http: &client, now: c.Now}}, nil
 }

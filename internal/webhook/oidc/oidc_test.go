@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{Issuer: oidctest.New(t), now: time.Unix(1_800_000_000, 0)}
-	v, err := oidc.New(oidc.Config{Issuer: b.URL, Audience: "here", Now: func() time.Time { return b.now }})
+	v, err := oidc.New(oidc.Config{Issuer: b.URL, Audience: "here", Now: func() time.Time { return b.now }, HTTP: &http.Client{Timeout: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}
