@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -59,8 +60,15 @@ func setAskingFilter(prog *unix.SockFprog) (int, error) {
 	return -1, unix.EINVAL
 }
 
-// giveSockets answers until there is nobody left who could ask.
+// giveSockets answers until there is nobody left who could ask. Its thread hears no signal: one that interrupts the kernel between
+// the answer and the file, such as the Go runtime's own, would have the asker's socket(2) return 0, which is its standard input.
 func giveSockets(listener int) {
+	runtime.LockOSThread() // never unlocked
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil) // fails for a bad argument only
 	for {
 		var asked askedCall
 		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&asked)); err != nil {

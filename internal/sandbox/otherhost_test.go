@@ -176,15 +176,18 @@ func TestAnAllowedPortOfAnotherHostIsClosed(t *testing.T) {
 	}
 }
 
-// TestManySocketsAreGivenAtOnce: the supervisor answers threads that ask together, and programs that end meanwhile.
+// TestManySocketsAreGivenAtOnce: the supervisor answers threads that ask together, and programs that end meanwhile. Where its
+// thread heard signals, one try of seven gave somebody standard input for a socket.
 func TestManySocketsAreGivenAtOnce(t *testing.T) {
 	t.Parallel()
 	addr, port := listen(t)
 	l := newLab(t, sandbox.Config{Mode: sandbox.Strict, Pretend: weaker})
 	c := l.command(binary(), hostileArg, "crowd", addr, "200")
 	c.Policy.ConnectPorts = []uint16{port}
-	if r, out := l.run(t, c); r.ExitCode != 0 {
-		t.Errorf("%+v %s", r, out)
+	for range 10 {
+		if r, out := l.run(t, c); r.ExitCode != 0 {
+			t.Fatalf("%+v %s", r, out)
+		}
 	}
 	c = l.command("sh", "-c", "for i in $(seq 20); do timeout -s KILL 0.05 "+binary()+" "+hostileArg+" crowd "+addr+" 500 & done; wait; "+binary()+" "+hostileArg+" dial tcp4 "+addr)
 	c.Policy.ConnectPorts = []uint16{port}
