@@ -2,19 +2,13 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/proctor-ci/proctor/internal/pattern"
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
 
@@ -22,18 +16,11 @@ import (
 const ClaudeCodeVersion = "2.1.332"
 
 // claudeCode drives Claude Code's real CLI without a person.
-type claudeCode struct {
-	o Options
-}
+type claudeCode struct{ cli }
 
 func newClaudeCode(o Options) (Agent, error) {
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
-	return &claudeCode{o: o}, nil
+	return &claudeCode{newCLI(o, "claude-code", "claude")}, nil
 }
-
-func (*claudeCode) Name() string { return "claude-code" }
 
 // Check looks for the executable.
 func (c *claudeCode) Check(context.Context) error {
@@ -112,11 +99,10 @@ func (c *claudeCode) process(ctx context.Context, t Task, on func(Event)) (job, 
 	if err != nil {
 		return job{}, refuse(c.Check(ctx), next(RefusedStart, c.Name())), nil
 	}
-	var id [8]byte
-	if _, err := io.ReadFull(c.o.Rand, id[:]); err != nil {
-		return job{}, nil, fmt.Errorf("run agent claude-code: draw a directory name: %w", err)
+	configDir, err := c.stateDir(t)
+	if err != nil {
+		return job{}, nil, err
 	}
-	configDir := filepath.Join(t.Home, ".claude-"+hex.EncodeToString(id[:]))
 	argv := append([]string{program}, claudeArgs()...)
 	if t.Model != "" {
 		argv = append(argv, "--model", t.Model)
@@ -164,31 +150,11 @@ func checkClaudeArgs(args []string) error {
 	return nil
 }
 
-// Versioner is an agent that can tell which version of it is installed, without spending. Of the task
-// only the directories are used.
-type Versioner interface {
-	Version(ctx context.Context, t Task) (string, error)
-}
-
 // Version asks the installed CLI for its version; it costs nothing.
 func (c *claudeCode) Version(ctx context.Context, t Task) (string, error) {
 	program, err := c.o.find("claude")
 	if err != nil {
 		return "", c.Check(ctx)
 	}
-	out := &tail{max: 200}
-	res, err := c.o.Runner.Run(ctx, sandbox.Command{
-		Argv: []string{program, "--version"}, Env: c.o.env(t, claudeEnv(Task{}, filepath.Join(t.Home, ".claude"))...), Dir: t.Dir,
-		Stdout: out, Timeout: time.Minute, Policy: c.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, programDirs(program)...),
-	})
-	if err != nil {
-		return "", fmt.Errorf("agent claude-code: ask for its version: %w", err)
-	}
-	v := versionNumber.FindString(out.text(""))
-	if res.ExitCode != 0 || v == "" {
-		return "", errors.New("agent claude-code: `claude --version` told no version: reinstall it")
-	}
-	return v, nil
+	return c.askVersion(ctx, t, []string{program, "--version"}, c.o.env(t, claudeEnv(Task{}, filepath.Join(t.Home, ".claude"))...), programDirs(program))
 }
-
-var versionNumber = pattern.Of(`\d+\.\d+\.\d+`)

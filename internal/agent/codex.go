@@ -2,17 +2,12 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
@@ -24,18 +19,9 @@ const CodexVersion = "0.171.0"
 const codexKey = "PROCTOR_MODEL_KEY"
 
 // codex drives OpenAI's Codex CLI without a person.
-type codex struct {
-	o Options
-}
+type codex struct{ cli }
 
-func newCodex(o Options) (Agent, error) {
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
-	return &codex{o: o}, nil
-}
-
-func (*codex) Name() string { return "codex" }
+func newCodex(o Options) (Agent, error) { return &codex{newCLI(o, "codex", "codex")}, nil }
 
 // Check looks for the executable.
 func (c *codex) Check(context.Context) error {
@@ -116,16 +102,7 @@ func (c *codex) process(ctx context.Context, t Task, on func(Event)) (job, *Outc
 	}, nil, nil
 }
 
-// stateDir names a directory that nothing could know before. The CLI wants it to exist and to be its own user's,
-// which codexCommand sees to.
-func (c *codex) stateDir(t Task) (string, error) {
-	var id [8]byte
-	if _, err := io.ReadFull(c.o.Rand, id[:]); err != nil {
-		return "", fmt.Errorf("run agent codex: draw a directory name: %w", err)
-	}
-	return filepath.Join(t.Home, ".codex-"+hex.EncodeToString(id[:])), nil
-}
-
+// codexCommand makes the directory for the CLI's state, which has to exist and to be its own user's.
 func codexCommand(program string, args []string) []string {
 	return append([]string{"/bin/sh", "-c", `mkdir "$CODEX_HOME" && exec "$0" "$@"`, program}, args...)
 }
@@ -191,17 +168,5 @@ func (c *codex) Version(ctx context.Context, t Task) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(state)
-	out := &tail{max: 200}
-	res, err := c.o.Runner.Run(ctx, sandbox.Command{
-		Argv: codexCommand(program, []string{"--version"}), Env: c.env(Task{Home: t.Home, Tmp: t.Tmp}, state), Dir: t.Dir,
-		Stdout: out, Timeout: time.Minute, Policy: c.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, codexDirs(program)...),
-	})
-	if err != nil {
-		return "", fmt.Errorf("agent codex: ask for its version: %w", err)
-	}
-	v := versionNumber.FindString(out.text(""))
-	if res.ExitCode != 0 || v == "" {
-		return "", errors.New("agent codex: `codex --version` told no version: reinstall it")
-	}
-	return v, nil
+	return c.askVersion(ctx, t, codexCommand(program, []string{"--version"}), c.env(onlyDirs(t), state), codexDirs(program))
 }

@@ -94,7 +94,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 					}
 				}
 				cmd.Argv = append([]string{program}, append(args, "--model", c.model, "-")...)
-				cmd.Env = (&codex{o: opt}).env(control.task, filepath.Join(control.task.Home, ".codex"))
+				cmd.Env = (&codex{newCLI(opt, "codex", "codex")}).env(control.task, filepath.Join(control.task.Home, ".codex"))
 				cmd.Policy = opt.policy(control.task, codexDirs(program)...)
 			} else {
 				config, err := openCodeConfig(control.task, openCodeWants{context: 200_000, output: 32_000})
@@ -102,7 +102,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 					t.Fatal(err)
 				}
 				config = strings.Replace(config, `"mcp":{},`, "", 1)
-				env := (&openCode{o: opt}).env(control.task, filepath.Join(control.task.Home, "state"), config)
+				env := (&openCode{newCLI(opt, "opencode", "opencode")}).env(control.task, filepath.Join(control.task.Home, "state"), config)
 				env = slices.DeleteFunc(env, func(kv string) bool {
 					return strings.Contains(kv, "DISABLE_PROJECT_CONFIG") || strings.HasPrefix(kv, "OPENCODE_PURE") || strings.HasPrefix(kv, "XDG_CONFIG_HOME")
 				})

@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
@@ -20,18 +17,9 @@ import (
 const GeminiVersion = "0.61.0"
 
 // geminiCLI drives Google's Gemini CLI without a person. It needs Node in PATH.
-type geminiCLI struct {
-	o Options
-}
+type geminiCLI struct{ cli }
 
-func newGemini(o Options) (Agent, error) {
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
-	return &geminiCLI{o: o}, nil
-}
-
-func (*geminiCLI) Name() string { return "gemini" }
+func newGemini(o Options) (Agent, error) { return &geminiCLI{newCLI(o, "gemini", "gemini")}, nil }
 
 // Check looks for the executable and for Node.
 func (g *geminiCLI) Check(context.Context) error {
@@ -83,13 +71,13 @@ func (g *geminiCLI) env(t Task, state string) []string {
 // Run starts the CLI once, with a directory for its settings and state that is new for each call.
 func (g *geminiCLI) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
 	if len(t.Args) > 0 {
-		return Outcome{Kind: RefusedStart, Detail: "agent.args[0]: the agent gemini takes no arguments: all that it has are proctor's", Next: "correct agent.args in the configuration", Lasting: true}, nil
+		return *refuse(errors.New("agent.args[0]: the agent gemini takes no arguments: all that it has are proctor's"), "correct agent.args in the configuration"), nil
 	}
-	if strings.TrimSpace(t.Prompt) == "" {
-		return Outcome{Kind: RefusedStart, Detail: "the prompt is empty", Lasting: true}, nil
+	if refused := emptyPrompt(t); refused != nil {
+		return *refused, nil
 	}
 	if err := g.Check(ctx); err != nil {
-		return Outcome{Kind: RefusedStart, Detail: printable(err.Error(), detailMax), Next: next(RefusedStart, g.Name()), Lasting: true}, nil
+		return *refuse(err, next(RefusedStart, g.Name())), nil
 	}
 	program, err := g.o.find("gemini")
 	if err != nil {
@@ -122,14 +110,6 @@ func (g *geminiCLI) Run(ctx context.Context, t Task, on func(Event)) (Outcome, e
 	}.run(ctx)
 }
 
-func (g *geminiCLI) stateDir(t Task) (string, error) {
-	var id [8]byte
-	if _, err := io.ReadFull(g.o.Rand, id[:]); err != nil {
-		return "", fmt.Errorf("run agent gemini: draw a directory name: %w", err)
-	}
-	return filepath.Join(t.Home, ".gemini-"+hex.EncodeToString(id[:])), nil
-}
-
 // geminiDirs are what the program needs to read: its package is more than the directory of its entry.
 func geminiDirs(program string) []string {
 	dirs := programDirs(program)
@@ -150,17 +130,5 @@ func (g *geminiCLI) Version(ctx context.Context, t Task) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(state)
-	out := &tail{max: 200}
-	res, err := g.o.Runner.Run(ctx, sandbox.Command{
-		Argv: geminiCommand(program, []string{"--version"}), Env: g.env(Task{Home: t.Home, Tmp: t.Tmp}, state), Dir: t.Dir,
-		Stdout: out, Timeout: time.Minute, Policy: g.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, geminiDirs(program)...),
-	})
-	if err != nil {
-		return "", fmt.Errorf("agent gemini: ask for its version: %w", err)
-	}
-	v := versionNumber.FindString(out.text(""))
-	if res.ExitCode != 0 || v == "" {
-		return "", errors.New("agent gemini: `gemini --version` told no version: reinstall it")
-	}
-	return v, nil
+	return g.askVersion(ctx, t, geminiCommand(program, []string{"--version"}), g.env(onlyDirs(t), state), geminiDirs(program))
 }

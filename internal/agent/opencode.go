@@ -2,17 +2,13 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
@@ -21,18 +17,9 @@ import (
 const OpenCodeVersion = "1.18.33"
 
 // openCode drives OpenCode's CLI without a person.
-type openCode struct {
-	o Options
-}
+type openCode struct{ cli }
 
-func newOpenCode(o Options) (Agent, error) {
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
-	return &openCode{o: o}, nil
-}
-
-func (*openCode) Name() string { return "opencode" }
+func newOpenCode(o Options) (Agent, error) { return &openCode{newCLI(o, "opencode", "opencode")}, nil }
 
 // Check looks for the executable.
 func (c *openCode) Check(context.Context) error {
@@ -151,15 +138,6 @@ func openCodeArguments(t Task) (openCodeWants, error) {
 	return w, nil
 }
 
-// stateDir names a directory that nothing could know before.
-func (c *openCode) stateDir(t Task) (string, error) {
-	var id [8]byte
-	if _, err := io.ReadFull(c.o.Rand, id[:]); err != nil {
-		return "", fmt.Errorf("run agent opencode: draw a directory name: %w", err)
-	}
-	return filepath.Join(t.Home, ".opencode-"+hex.EncodeToString(id[:])), nil
-}
-
 // Version asks the installed CLI for its version; it costs nothing.
 func (c *openCode) Version(ctx context.Context, t Task) (string, error) {
 	program, err := c.o.find("opencode")
@@ -171,17 +149,5 @@ func (c *openCode) Version(ctx context.Context, t Task) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(state)
-	out := &tail{max: 200}
-	res, err := c.o.Runner.Run(ctx, sandbox.Command{
-		Argv: []string{program, "--version"}, Env: c.env(Task{Home: t.Home, Tmp: t.Tmp}, state, "{}"), Dir: t.Dir,
-		Stdout: out, Timeout: time.Minute, Policy: c.o.policy(Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp}, programDirs(program)...),
-	})
-	if err != nil {
-		return "", fmt.Errorf("agent opencode: ask for its version: %w", err)
-	}
-	v := versionNumber.FindString(out.text(""))
-	if res.ExitCode != 0 || v == "" {
-		return "", errors.New("agent opencode: `opencode --version` told no version: reinstall it")
-	}
-	return v, nil
+	return c.askVersion(ctx, t, []string{program, "--version"}, c.env(onlyDirs(t), state, "{}"), programDirs(program))
 }
