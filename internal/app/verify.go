@@ -149,7 +149,7 @@ func (v *verification) repeat(ctx context.Context, target string) error {
 	}
 	quiet := v.env.Stdout
 	if v.opts.json {
-		quiet = discard{}
+		quiet = io.Discard
 	}
 	v.view = newAccount(quiet, v.env.Terminal && !v.opts.json, v.env.Now)
 	v.req.watch = v.view.Event
