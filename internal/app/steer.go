@@ -28,8 +28,10 @@ func (c *checkpoint) raised() money.USD {
 
 // steer applies what a command says about where the run begins. The issue is claimed and its checkpoint is read.
 func (s *session) steer(ctx context.Context) error {
-	if s.trigger.Change != nil && s.saved.State.Version != 0 && s.saved.Goal != s.rec.Trigger.Snapshot {
-		return refused(fmt.Sprintf("the text of issue %d was edited since a run was approved for it", s.trigger.Issue.Number), "read it again, then add the label to the issue")
+	if s.trigger.Change != nil {
+		if err := s.stillApproved(); err != nil {
+			return err
+		}
 	}
 	c := s.trigger.Command
 	if c == nil {
@@ -44,6 +46,18 @@ func (s *session) steer(ctx context.Context) error {
 		s.anew = true
 	case "budget":
 		return s.raiseBudget(ctx)
+	}
+	return nil
+}
+
+// stillApproved: who asks on a pull request has not seen the issue, so its text has to be the one that a run was approved for (INV-41).
+func (s *session) stillApproved() error {
+	n := s.trigger.Issue.Number
+	switch {
+	case s.saved.State.Version == 0:
+		return refused(fmt.Sprintf("what was approved for issue %d is not known: the checkpoint of its runs is gone or cannot be used", n), "read the issue, then add the label to it")
+	case s.saved.Goal != s.rec.Trigger.Snapshot:
+		return refused(fmt.Sprintf("the text of issue %d was edited since a run was approved for it", n), "read it again, then add the label to the issue")
 	}
 	return nil
 }
