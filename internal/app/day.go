@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/git"
@@ -33,20 +34,31 @@ type day struct {
 type dayRun struct {
 	Actor int64     `json:"actor"`
 	USD   money.USD `json:"usd"`
-	Open  bool      `json:"open,omitempty"` // still a reservation
-	Key   string    `json:"key,omitempty"`  // what the run worked on, as its refs name it
-	From  money.USD `json:"from,omitempty"` // spent on that before the run
+	Open  bool      `json:"open,omitempty"`  // still a reservation
+	Key   string    `json:"key,omitempty"`   // what the run worked on, as its refs name it
+	From  money.USD `json:"from,omitempty"`  // spent on that before the run
+	After string    `json:"after,omitempty"` // the first run of the checkpoint that it found; its own id where that could not be used
 }
 
-// settleLost writes down what lost runs of key spent in the place of what they had reserved. Only the holder of key's lease
-// may call it: nobody else works on it, and its checkpoint, of which total is the sum, counts what was held too.
-func (d day) settleLost(key string, total money.USD) {
+// settleLost writes down what lost runs of key spent in the place of what they had reserved. Only the holder of key's lease may
+// call it: nobody else works on it, and its checkpoint, of which total is the sum and runs are the authors, counts what was held
+// too. A run that this checkpoint does not follow, because its own was damaged, keeps its reservation.
+func (d day) settleLost(key string, runs []string, total money.USD) {
 	for id, r := range d.Runs {
-		if r.Open && r.Key == key && total >= r.From {
-			r.USD, r.Open = min(r.USD, total-r.From), false
+		follows := slices.Contains(runs, id) || r.After == oldest(runs)
+		if r.Open && r.Key == key && follows && total >= r.From {
+			r.USD, r.Open = total-r.From, false
 			d.Runs[id] = r
 		}
 	}
+}
+
+// oldest is the first run of a checkpoint, "" where there is none.
+func oldest(runs []string) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	return runs[0]
 }
 
 // allowance is what the day leaves this run. The zero value leaves everything.
@@ -57,6 +69,9 @@ type allowance struct {
 	date    string
 	note    git.Note
 }
+
+// distrusts says that there is a checkpoint and it cannot be used, so that what it counts is not known.
+func (s *session) distrusts() bool { return s.saved.State.Version == 0 && s.kept.expect != "" }
 
 func (s *session) today() string { return s.env.Now().UTC().Format(time.DateOnly) }
 
@@ -83,9 +98,14 @@ func (s *session) reserveOf(ctx context.Context, wanted, spent money.USD) error 
 		}
 		s.day.date = d.Date
 		delete(d.Runs, s.id)
-		d.settleLost(s.key(), spent)
+		after := oldest(s.saved.Runs)
+		if s.distrusts() {
+			after = s.id
+		} else {
+			d.settleLost(s.key(), s.saved.Runs, spent)
+		}
 		granted, cut := policy.Grant(wanted, d.sums(s.trigger.Actor.ID), policy.Allowances{PerDay: s.cfg.Budget.PerDay, PerActorDay: s.cfg.Budget.PerActorDay})
-		d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: granted, Open: true, Key: s.key(), From: spent}
+		d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: granted, Open: true, Key: s.key(), From: spent, After: after}
 		if note, err = s.writeDay(ctx, note, d); err == nil {
 			s.day.bounds, s.day.granted, s.day.cut, s.day.note = true, granted, cut, note
 			return nil

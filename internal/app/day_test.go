@@ -114,14 +114,49 @@ func TestALostRunsReservationIsSettledByTheNextOfItsIssue(t *testing.T) {
 	if got, want := s.ledger(t).Runs["attempt 0"], (dayRun{Actor: 7, USD: money.Dollar / 2, Key: "1"}); got != want {
 		t.Errorf("the lost run is settled as %+v, want %+v", got, want)
 	}
-	// Controls: another issue's run may be alive, and a checkpoint that knows of less is not of the same work.
-	s.id, s.trigger.Issue.Number, s.day = "another-run", 2, allowance{}
+	// Control: another issue's run may be alive.
+	s.id, s.trigger.Issue.Number, s.day, s.saved = "another-run", 2, allowance{}, checkpoint{}
 	if err := s.reserve(t.Context(), loop.State{}); err != nil || s.day.granted != money.Dollar/4 {
 		t.Errorf("control: granted %s beside %+v: %v", s.day.granted, s.ledger(t), err)
 	}
-	d := day{Runs: map[string]dayRun{"x": {USD: money.Dollar, Open: true, Key: "1", From: money.Dollar}}}
-	if d.settleLost("1", money.Dollar/2); !d.Runs["x"].Open {
-		t.Errorf("control: settled by a smaller sum: %+v", d)
+}
+
+// What a checkpoint does not count, it does not settle.
+func TestOnlyTheCheckpointThatFollowsALostRunSettlesIt(t *testing.T) {
+	t.Parallel()
+	lost := dayRun{USD: 9 * money.Dollar, Open: true, Key: "1", From: 2 * money.Dollar, After: "first"}
+	for _, c := range []struct {
+		name  string
+		key   string
+		runs  []string
+		total money.USD
+		want  money.USD // 9 dollars: still reserved
+	}{
+		{"it saved its work", "1", []string{"first", "lost"}, 5 * money.Dollar, 3 * money.Dollar},
+		{"it saved nothing", "1", []string{"first"}, 2 * money.Dollar, 0},
+		{"it went over by a call", "1", []string{"first", "lost"}, 12 * money.Dollar, 10 * money.Dollar},
+		{"of another issue", "2", []string{"first", "lost"}, 5 * money.Dollar, 9 * money.Dollar},
+		{"the checkpoint began anew", "1", []string{"later"}, 3 * money.Dollar, 9 * money.Dollar},
+		{"there is none", "1", nil, 3 * money.Dollar, 9 * money.Dollar},
+		{"the checkpoint counts less", "1", []string{"first"}, money.Dollar, 9 * money.Dollar},
+	} {
+		d := day{Runs: map[string]dayRun{"lost": lost}}
+		d.settleLost(c.key, c.runs, c.total)
+		if got := d.Runs["lost"]; got.USD != c.want || got.Open != (c.want == lost.USD) {
+			t.Errorf("%s: %+v, want %s", c.name, got, c.want)
+		}
+	}
+	// A checkpoint that is there and cannot be used settles nothing, and whoever finds it follows nobody.
+	s := daySession(t)
+	if err := s.reserve(t.Context(), loop.State{}); err != nil {
+		t.Fatal(err)
+	}
+	s.id, s.day, s.kept.expect = "after-the-damage", allowance{}, "0123"
+	if err := s.reserve(t.Context(), loop.State{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.ledger(t); !d.Runs["this-run"].Open || d.Runs[s.id].After != s.id || s.day.granted != money.Dollar/2 {
+		t.Errorf("granted %s in %+v", s.day.granted, d)
 	}
 }
 
