@@ -89,18 +89,19 @@ func TestTheHostActionInstallsOnlyWhatIsCheckedAndWitnessed(t *testing.T) {
 		installed string
 		says      string
 	}{
-		"the action's own tag":         {env: map[string]string{"PROCTOR_ACTION_REF": "v0.2.0", "WANT": "v0.2.0"}, installed: "proctor-v0.2.0"},
-		"a moving major tag":           {env: map[string]string{"PROCTOR_ACTION_REF": "v0", "WANT": "v0.2.1"}, installed: "proctor-v0.2.1"},
-		"a version that is asked for":  {env: map[string]string{"PROCTOR_ACTION_REF": strings.Repeat("a", 40), "PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, installed: "proctor-v0.2.0"},
-		"a commit tells no version":    {env: map[string]string{"PROCTOR_ACTION_REF": strings.Repeat("a", 40)}, says: "set the input version"},
-		"a version that runs a shell":  {env: map[string]string{"PROCTOR_VERSION": "v0.2.0;touch ran"}, says: "names no release"},
-		"other bytes":                  {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, file: program + "# one more line\n", says: "is not what its checksums.txt says"},
-		"no line for this file":        {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, sums: strings.Replace(sum, "amd64", "arm64", 1), says: "is not what its checksums.txt says"},
-		"no statement":                 {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0", "ATTESTED": "1"}, says: "no valid statement"},
-		"no release":                   {env: map[string]string{"PROCTOR_VERSION": "v0.9.9", "WANT": "v0.2.0"}, says: "could not be downloaded"},
-		"no means to check":            {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, without: "gh", says: "the runner has no gh"},
-		"another system":               {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "RUNNER_OS": "macOS"}, says: "agents cannot be confined"},
-		"an architecture without ours": {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "RUNNER_ARCH": "ARM"}, says: "no release for the architecture ARM"},
+		"the action's own tag":                {env: map[string]string{"PROCTOR_ACTION_REF": "v0.2.0", "WANT": "v0.2.0"}, installed: "proctor-v0.2.0"},
+		"a moving major tag":                  {env: map[string]string{"PROCTOR_ACTION_REF": "v0", "WANT": "v0.2.1"}, installed: "proctor-v0.2.1"},
+		"a version that is asked for":         {env: map[string]string{"PROCTOR_ACTION_REF": strings.Repeat("a", 40), "PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, installed: "proctor-v0.2.0"},
+		"a commit tells no version":           {env: map[string]string{"PROCTOR_ACTION_REF": strings.Repeat("a", 40)}, says: "set the input version"},
+		"a version that runs a shell":         {env: map[string]string{"PROCTOR_VERSION": "v0.2.0;touch ran"}, says: "names no release"},
+		"a version that speaks to the runner": {env: map[string]string{"PROCTOR_VERSION": "v0.2.0\n::add-mask::x"}, says: `"v0.2.0???add-mask??x" names no release`},
+		"other bytes":                         {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, file: program + "# one more line\n", says: "is not what its checksums.txt says"},
+		"no line for this file":               {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, sums: strings.Replace(sum, "amd64", "arm64", 1), says: "is not what its checksums.txt says"},
+		"no statement":                        {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0", "ATTESTED": "1"}, says: "no valid statement"},
+		"no release":                          {env: map[string]string{"PROCTOR_VERSION": "v0.9.9", "WANT": "v0.2.0"}, says: "could not be downloaded"},
+		"no means to check":                   {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "WANT": "v0.2.0"}, without: "gh", says: "the runner has no gh"},
+		"another system":                      {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "RUNNER_OS": "macOS"}, says: "agents cannot be confined"},
+		"an architecture without ours":        {env: map[string]string{"PROCTOR_VERSION": "v0.2.0", "RUNNER_ARCH": "ARM"}, says: "no release for the architecture ARM"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
