@@ -74,7 +74,7 @@ e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, AP
 
 .PHONY: e2e
 e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo with the real agent CLI, here and in containers, the forges' own API descriptions, a real image builder, the Terraform module
-	bin/actionlint .github/workflows/*.yml templates/github/*.yml
+	bin/actionlint .github/workflows/*.yml templates/github/*.yml examples/*/.github/workflows/*.yml
 	for story in cheating-agent budget-stop flaky-gate resume judge-rejection secret-caught; do bin/proctor demo $$story || exit 1; done
 	bin/proctor demo --agent claude-code --sandbox strict
 	bin/proctor demo --agent codex --sandbox strict

@@ -25,7 +25,7 @@ type workflow struct {
 }
 
 var (
-	pinned = regexp.MustCompile(`(?m)^\s*(?:- )?uses: ([^\s#]+)(.*)$`)
+	pinned = regexp.MustCompile(`(?m)\buses: ([^\s#,}]+)(.*)$`)
 	bySHA  = regexp.MustCompile(`^[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}$`)
 	tagged = regexp.MustCompile(`^ # v\d+(\.\d+)*$`)
 )
@@ -34,8 +34,8 @@ var (
 // of an event becomes part of a script.
 func TestWorkflowsAreDeniedByDefaultAndPinned(t *testing.T) {
 	t.Parallel()
-	files := tracked(t, ".github/workflows/*.yml", "templates/github/*.yml")
-	if len(files) < 7 {
+	files := tracked(t, ".github/workflows/*.yml", "templates/github/*.yml", "examples/*/.github/workflows/*.yml")
+	if len(files) < 13 {
 		t.Fatalf("only %d workflows", len(files))
 	}
 	for _, f := range files {
@@ -51,10 +51,36 @@ jobs:
     runs-on: x
     steps:
       - uses: actions/checkout@v4
+      - {uses: actions/cache@v4}
       - run: echo ${{ github.event.issue.title }}
 `
-	if got := faultsOf(t, bad); len(got) != 7 {
+	if got := faultsOf(t, bad); len(got) != 8 {
 		t.Errorf("the control has %d faults: %q", len(got), got)
+	}
+}
+
+// An example is the template with a toolchain in front and the action that needs one; what the template learns, the examples have.
+func TestExamplesAreTheTemplateWithAToolchain(t *testing.T) {
+	t.Parallel()
+	template := read(t, "templates/github/proctor.yml")
+	toolchain := regexp.MustCompile(`(?m)^      - uses: actions/setup-\w+@.*\n        with: .*\n`)
+	limit := regexp.MustCompile(`timeout-minutes: \d+`)
+	asTemplate := strings.NewReplacer(own+"/host@", own+"@", "path: ${{ steps.proctor.outputs.report }}", "path: ${{ runner.temp }}/_github_home/proctor")
+	same := func(example string) bool {
+		example = asTemplate.Replace(toolchain.ReplaceAllString(example, ""))
+		return limit.ReplaceAllString(example, "") == limit.ReplaceAllString(template, "")
+	}
+	files := tracked(t, "examples/*/.github/workflows/proctor.yml")
+	if len(files) != 6 {
+		t.Fatalf("%d examples", len(files))
+	}
+	for _, f := range files {
+		if !same(read(t, f)) {
+			t.Errorf("%s is not templates/github/proctor.yml with a toolchain: bring over what differs", f)
+		}
+	}
+	if same(strings.Replace(read(t, files[0]), "pull_request_review:", "pull_request:", 1)) {
+		t.Error("control: an example of another event passes")
 	}
 }
 
@@ -98,7 +124,7 @@ func faultsOf(t *testing.T, text string) (wrong []string) {
 	}
 	for _, m := range pinned.FindAllStringSubmatch(text, -1) {
 		uses := strings.Trim(m[1], `"'`)
-		if strings.HasPrefix(uses, own+"@") || strings.HasPrefix(uses, "my-org/") {
+		if strings.HasPrefix(uses, own+"@") || strings.HasPrefix(uses, own+"/host@") || strings.HasPrefix(uses, "my-org/") {
 			continue
 		}
 		if !bySHA.MatchString(uses) || !tagged.MatchString(m[2]) {
