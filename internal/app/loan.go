@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/ci"
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
 // loan is the App's token that the webhook gave to this run in exchange for its job's identity: for its own repository, for an hour at
@@ -122,11 +122,7 @@ func borrow(ctx context.Context, env Env, host ci.Host) (loan, error) {
 // secureAddress: a token may only travel over TLS, or not leave the machine.
 func secureAddress(raw string) bool {
 	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && ip != nil && ip.IsLoopback()
+	return err == nil && u.Fragment == "" && secureurl.Safe(u)
 }
 
 // identity asks the runner for a token that says which job this is, for the one audience.

@@ -19,7 +19,7 @@ const module = "github.com/proctor-ci/proctor/"
 // layers is DESIGN §3 in code: a package may import packages of lower layers and those that its own
 // row names. Packages of one layer do not know each other but where a line says so.
 var layers = [][]string{
-	{"internal/pattern"},
+	{"internal/pattern", "internal/secureurl"},
 	{"", "internal/clock", "internal/money", "internal/trigger", "internal/forge", "internal/evidence", "internal/loop", "internal/detect", "internal/egress", "internal/failfirst", "internal/config", "internal/prompt", "internal/ci", "internal/git", "internal/inert", "internal/linediff", "internal/sandbox", "internal/guard/secrets", "templates"},
 	{"internal/policy", "internal/meter", "internal/gate", "internal/probe", "internal/forge/wire", "internal/agent/agenttest", "internal/telemetry", "internal/scaffold", "internal/manifest"},
 	{"internal/agent", "internal/guard", "internal/judge", "internal/doctor", "internal/forge/github", "internal/forge/gitlab", "internal/demo"},

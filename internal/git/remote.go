@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
 // Remote is where git pushes and fetches. Token goes to URL's scheme, host and port only, in a header
@@ -65,7 +66,7 @@ func (r Remote) endpoint() (endpoint, error) {
 	case "https":
 	case "http":
 		// A token over plain HTTP is for a forge on this machine.
-		if r.Token != "" && !loopback(u.Hostname()) {
+		if r.Token != "" && !secureurl.Local(u.Hostname()) {
 			return endpoint{}, fmt.Errorf("the remote on %s would get the token unencrypted: use https", u.Host)
 		}
 	default:
@@ -88,11 +89,6 @@ func (r Remote) endpoint() (endpoint, error) {
 	e.secrets = []string{r.Token, basic}
 	e.config = append(e.config, [2]string{"http." + u.Scheme + "://" + u.Host + "/.extraHeader", "Authorization: Basic " + basic})
 	return e, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // remote is a network call from the store.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/proctor-ci/proctor/internal/pattern"
+	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
 // Wanted is the App to make.
@@ -41,14 +42,10 @@ type App struct {
 
 // Validate names what cannot work.
 func (w Wanted) Validate() error {
-	for _, a := range []struct{ what, address string }{{"--webhook-url", w.Hook}, {"--server", w.Server}, {"--api", w.API}} {
-		u, err := url.Parse(a.address)
-		ip := net.IP(nil)
-		if err == nil {
-			ip = net.ParseIP(u.Hostname())
-		}
-		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || ip == nil || !ip.IsLoopback()) {
-			return fmt.Errorf("%s is %q, and has to be an https address. Next: give one such as https://hooks.example.com/github", a.what, a.address)
+	for _, a := range []struct{ what, at string }{{"--webhook-url", w.Hook}, {"--server", w.Server}, {"--api", w.API}} {
+		u, err := url.Parse(a.at)
+		if err != nil || !secureurl.Safe(u) {
+			return fmt.Errorf("%s is %q, and has to be an https address. Next: give one such as https://hooks.example.com/github", a.what, a.at)
 		}
 	}
 	if w.Org != "" && !orgName.MatchString(w.Org) {

@@ -3,9 +3,10 @@ package meter
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
 // API names a vendor's API. Compatible servers of others speak it too.
@@ -82,7 +83,7 @@ func checkUpstream(raw string) (*url.URL, error) {
 		return nil, fmt.Errorf("model base URL %q: want https://host", raw)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("model base URL for host %s: leave out user, query and fragment", u.Host)
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !secureurl.Local(u.Hostname()):
 		return nil, fmt.Errorf("model base URL %q: the key would travel in clear; use https", raw)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
@@ -102,9 +103,4 @@ func otherSigning(host string) error {
 		return nil
 	}
 	return fmt.Errorf("model base URL for host %s: %s, which the meter does not do. Next: put a gateway in front that speaks the Anthropic, OpenAI or Gemini API and give its base URL and key", host, name)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/money"
+	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
 // requestLimit is the largest request body: the provider's own limit for a Messages request.
@@ -81,7 +82,7 @@ func (m *Meter) accept(p *provider, r *http.Request) (target, *failure) {
 	host, _, err := net.SplitHostPort(r.Host)
 	// A name other than loopback in Host is a page in a browser that was rebound to this port; an
 	// absolute URL is a client that takes this for a forward proxy.
-	if err != nil || !loopback(host) || r.URL.Host != "" {
+	if err != nil || !secureurl.Local(host) || r.URL.Host != "" {
 		return target{}, &failure{http.StatusForbidden, "this address serves the model API on loopback only"}
 	}
 	at, fail := m.admits(shownKey(r.Header))

@@ -18,6 +18,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
 // GitHub issues the tokens of jobs on github.com. On Enterprise Server it is https://HOST/_services/token.
@@ -86,7 +88,7 @@ type Verifier struct {
 // New checks the configuration. It sends nothing.
 func New(c Config) (*Verifier, error) {
 	u, err := url.Parse(c.Issuer)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery+u.Fragment != "" || strings.HasSuffix(c.Issuer, "/") || u.Scheme != "https" && !loopback(u) {
+	if err != nil || !secureurl.Safe(u) || u.RawQuery+u.Fragment != "" || strings.HasSuffix(c.Issuer, "/") {
 		return nil, errors.New("the issuer is no https address: write " + GitHub + ", or https://HOST/_services/token for Enterprise Server")
 	}
 	if c.Audience == "" || strings.TrimSpace(c.Audience) != c.Audience {
@@ -102,10 +104,6 @@ func New(c Config) (*Verifier, error) {
 	client.Timeout = cmp.Or(client.Timeout, fetchTime)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Verifier{cfg: c, keys: keySet{issuer: c.Issuer, http: &client, now: c.Now}}, nil
-}
-
-func loopback(u *url.URL) bool {
-	return u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
 }
 
 // Bounds of a token, and how far clocks may differ where being early is the fault. Being late is never forgiven.
