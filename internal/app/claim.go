@@ -65,7 +65,7 @@ func (s *session) claim(ctx context.Context) error {
 		return nil
 	}
 	if !s.req.dryRun {
-		lease, err := s.store.Acquire(ctx, s.remote, s.leaseRef(), s.id, leaseTime)
+		lease, err := s.store.Acquire(ctx, s.remote, s.leaseRef(), s.id, leaseTime, s.stateRef(), dayRef)
 		if err != nil {
 			return fmt.Errorf("claim the issue: %w", err)
 		}

@@ -120,31 +120,55 @@ func (s *session) reserveOf(ctx context.Context, wanted, spent money.USD) error 
 // settleDay writes down what the run has spent in the place of what it had reserved. A reservation that stays, because the
 // machine was lost, counts as spent until midnight UTC or until the work is taken up again.
 func (s *session) settleDay(ctx context.Context) {
-	if !s.day.bounds || s.today() > s.day.date {
+	if !s.unsettledDay() {
 		return
 	}
-	spent := s.meter.Spent()
-	for swap := range daySwaps {
-		d, note, err := decodeDay(s.day.note, s.day.date)
-		if swap > 0 {
-			d, note, err = s.readDay(ctx)
-		}
-		if err == nil && d.Date != s.day.date {
+	err := fmt.Errorf("%d other runs wrote %s first", daySwaps, dayRef)
+	for range daySwaps {
+		d, note, failed := s.readDay(ctx)
+		if failed == nil && d.Date != s.day.date {
 			return // that day is over
 		}
-		if err == nil {
-			d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: spent}
-			_, err = s.writeDay(ctx, note, d)
+		if failed == nil {
+			_, failed = s.writeDay(ctx, note, s.settledIn(d))
 		}
-		switch {
-		case err == nil:
+		if failed == nil {
 			return
-		case !errors.Is(err, git.ErrNoteChanged):
-			s.say("what this run reserved of the day's budget counts as spent until midnight UTC: " + err.Error())
-			return
+		}
+		if !errors.Is(failed, git.ErrNoteChanged) {
+			err = failed
+			break
 		}
 	}
-	s.say("what this run reserved of the day's budget counts as spent until midnight UTC: too many runs ended at once")
+	s.say("what this run reserved of the day's budget counts as spent until midnight UTC: " + err.Error())
+}
+
+func (s *session) unsettledDay() bool { return s.day.bounds && s.today() <= s.day.date }
+
+func (s *session) settledIn(d day) day {
+	d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: s.meter.Spent()}
+	return d
+}
+
+// settled is what settleDay would write where nobody has written the ledger since this run did: nothing where there is nothing
+// to write, or it cannot be read.
+func (s *session) settled() []git.RefUpdate {
+	if !s.unsettledDay() {
+		return nil
+	}
+	d, note, err := decodeDay(s.day.note, s.day.date)
+	if err != nil || d.Date != s.day.date {
+		return nil
+	}
+	raw, err := json.Marshal(s.settledIn(d))
+	if err != nil {
+		return nil
+	}
+	u, err := s.store.NoteUpdate(dayRef, dayFile, note, append(raw, '\n'))
+	if err != nil {
+		return nil
+	}
+	return []git.RefUpdate{u}
 }
 
 func (s *session) readDay(ctx context.Context) (day, git.Note, error) {

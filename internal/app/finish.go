@@ -165,17 +165,22 @@ func (s *session) writeReport() {
 	}
 }
 
-// release ends the processes, gives the lease back, and then what the day had reserved: of the three only that may be
-// left undone. The run's directory goes.
+// release ends the processes, and gives back with one push the lease and what the day had reserved. The run's directory goes.
 func (s *session) release(ctx context.Context) {
 	_ = s.meter.Close(ctx) // what was in flight is booked or the provider's; either way the run is over
 	s.letLease()
-	if s.lease != nil {
-		if err := s.lease.Release(ctx); err != nil && !errors.Is(err, git.ErrLeaseLost) {
+	if s.lease == nil {
+		s.settleDay(ctx)
+	} else {
+		today := s.settled()
+		others, err := s.lease.ReleaseBeside(ctx, today...)
+		if err != nil && !errors.Is(err, git.ErrLeaseLost) {
 			s.say("the issue's lease could not be given back; it ends by itself in " + leaseTime.String() + ": " + err.Error())
 		}
+		if len(today) == 0 || others[0] != nil {
+			s.settleDay(ctx)
+		}
 	}
-	s.settleDay(ctx)
 	if s.store != nil {
 		s.store.Close()
 	}

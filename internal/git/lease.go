@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 )
@@ -69,13 +70,14 @@ func (e *HeldError) Error() string {
 var ErrLeaseLost = errors.New("the lease was lost to another run: stop without pushing")
 
 // Acquire claims ref for holder. It takes a free, released or expired lease and renews one of its own;
-// a *HeldError names whoever holds it now. What lies at the ref and is no lease is an error, never overwritten.
-func (s *Store) Acquire(ctx context.Context, remote Remote, ref, holder string, ttl time.Duration) (*Lease, error) {
+// a *HeldError names whoever holds it now. What lies at the ref and is no lease is an error, never overwritten. The refs beside are
+// fetched with it, for the next LoadState or ReadNote of each: who got the lease knows that nobody had it in between.
+func (s *Store) Acquire(ctx context.Context, remote Remote, ref, holder string, ttl time.Duration, beside ...string) (*Lease, error) {
 	if holder == "" || ttl <= 0 {
 		return nil, fmt.Errorf("acquire %s: a holder and a duration are needed", ref)
 	}
 	for attempt := 0; ; attempt++ {
-		current, err := s.readLease(ctx, remote, ref)
+		current, err := s.readLease(ctx, remote, ref, beside...)
 		if err != nil {
 			return nil, err
 		}
@@ -95,15 +97,14 @@ func (s *Store) Acquire(ctx context.Context, remote Remote, ref, holder string, 
 }
 
 // readLease reads what is at the ref. A ref that does not exist is a zero claim.
-func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (claim, error) {
-	err := s.Fetch(ctx, remote, ref+":"+ref)
-	if errors.Is(err, fs.ErrNotExist) {
-		return claim{}, nil
-	}
-	if err != nil {
+func (s *Store) readLease(ctx context.Context, remote Remote, ref string, beside ...string) (claim, error) {
+	if err := s.fetchBeside(ctx, remote, ref, beside); err != nil {
 		return claim{}, fmt.Errorf("read lease: %w", err)
 	}
 	id, err := s.Ref(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return claim{}, nil
+	}
 	if err != nil {
 		return claim{}, fmt.Errorf("read lease: %w", err)
 	}
@@ -117,21 +118,6 @@ func (s *Store) readLease(ctx context.Context, remote Remote, ref string) (claim
 		}
 	}
 	return claim{}, fmt.Errorf("read lease: %s at %s is no lease: look at who wrote it, then delete the ref", ref, id)
-}
-
-// Update writes the lease's next commit and returns the RefUpdate that renews it, so that a checkpoint
-// and its lease go out in one push. After that push call Renewed.
-func (l *Lease) Update(ttl time.Duration) (RefUpdate, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.next(l.store.git.now().Add(ttl))
-}
-
-// Renewed records that the update was pushed.
-func (l *Lease) Renewed(u RefUpdate, ttl time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.id, l.expires = u.New, l.store.git.now().Add(ttl)
 }
 
 func (l *Lease) next(expires time.Time) (RefUpdate, error) {
@@ -149,22 +135,33 @@ func (l *Lease) next(expires time.Time) (RefUpdate, error) {
 }
 
 func (l *Lease) set(ctx context.Context, expires time.Time) error {
+	_, err := l.setBeside(ctx, expires, nil)
+	return err
+}
+
+func (l *Lease) setBeside(ctx context.Context, expires time.Time, beside []RefUpdate) (others []error, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	update, err := l.next(expires)
 	if err != nil {
-		return fmt.Errorf("write lease: %w", err)
+		return slices.Repeat([]error{err}, len(beside)), fmt.Errorf("write lease: %w", err)
 	}
-	err = l.store.Push(ctx, l.remote, []RefUpdate{update})
-	var failure *RemoteError
-	if errors.As(err, &failure) && failure.Kind == Rejected {
-		return fmt.Errorf("%w (%s)", ErrLeaseLost, l.Ref)
-	}
-	if err != nil {
-		return fmt.Errorf("write lease: %w", err)
+	errs := l.store.PushEach(ctx, l.remote, append([]RefUpdate{update}, beside...)...)
+	others, err = errs[1:], errs[0]
+	switch {
+	case rejected(err):
+		return others, fmt.Errorf("%w (%s)", ErrLeaseLost, l.Ref)
+	case err != nil:
+		return others, fmt.Errorf("write lease: %w", err)
 	}
 	l.id, l.expires = update.New, expires
-	return nil
+	return others, nil
+}
+
+// rejected says that a compare-and-swap found another commit than it expected.
+func rejected(err error) bool {
+	var failure *RemoteError
+	return errors.As(err, &failure) && failure.Kind == Rejected
 }
 
 // Renew extends the lease; ErrLeaseLost when it is no longer ours, a *StopError when somebody asked its holder to
@@ -184,9 +181,15 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 
 // Release lets the next run begin at once. The ref stays (nothing is ever deleted), expired.
 func (l *Lease) Release(ctx context.Context) error {
-	err := l.set(ctx, l.store.git.now())
+	_, err := l.ReleaseBeside(ctx)
+	return err
+}
+
+// ReleaseBeside is Release that writes other refs with the same push, each for itself. others are their errors, in order.
+func (l *Lease) ReleaseBeside(ctx context.Context, beside ...RefUpdate) (others []error, err error) {
+	others, err = l.setBeside(ctx, l.store.git.now(), beside)
 	if errors.Is(err, ErrLeaseLost) && l.askedToStop(ctx) {
 		err = l.set(ctx, l.store.git.now())
 	}
-	return err
+	return others, err
 }

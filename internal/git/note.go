@@ -22,7 +22,7 @@ var ErrNoteChanged = errors.New("the note was changed meanwhile")
 
 // ReadNote fetches ref and reads file of it. A ref that does not exist is a zero Note.
 func (s *Store) ReadNote(ctx context.Context, remote Remote, ref, file string) (Note, error) {
-	err := s.Fetch(ctx, remote, ref+":"+ref)
+	err := s.bring(ctx, remote, ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Note{}, nil
 	}
@@ -43,20 +43,35 @@ func (s *Store) ReadNote(ctx context.Context, remote Remote, ref, file string) (
 // WriteNote replaces old, and nothing else: ErrNoteChanged when the ref is no longer at it. The note before is not
 // kept.
 func (s *Store) WriteNote(ctx context.Context, remote Remote, ref, file string, old Note, content []byte) (Note, error) {
+	u, err := s.NoteUpdate(ref, file, old, content)
+	if err != nil {
+		return old, err
+	}
+	if err := NoteWritten(ref, s.Push(ctx, remote, []RefUpdate{u})); err != nil {
+		return old, err
+	}
+	return Note{u.New, content}, nil
+}
+
+// NoteUpdate is WriteNote's push, for one that writes other refs as well. NoteWritten reads its error.
+func (s *Store) NoteUpdate(ref, file string, old Note, content []byte) (RefUpdate, error) {
 	if len(content) > maxNote {
-		return old, fmt.Errorf("write %s: %d bytes are more than %d", ref, len(content), maxNote)
+		return RefUpdate{}, fmt.Errorf("write %s: %d bytes are more than %d", ref, len(content), maxNote)
 	}
 	id, err := s.writeNote(file, content, nil, "Note\n")
 	if err != nil {
-		return old, fmt.Errorf("write %s: %w", ref, err)
+		return RefUpdate{}, fmt.Errorf("write %s: %w", ref, err)
 	}
-	err = s.Push(ctx, remote, []RefUpdate{{Name: ref, New: id, Expect: old.ID}})
-	var failure *RemoteError
-	if errors.As(err, &failure) && failure.Kind == Rejected {
-		return old, fmt.Errorf("%w (%s)", ErrNoteChanged, ref)
+	return RefUpdate{Name: ref, New: id, Expect: old.ID}, nil
+}
+
+// NoteWritten says what a push's error means for the note at ref.
+func NoteWritten(ref string, err error) error {
+	switch {
+	case rejected(err):
+		return fmt.Errorf("%w (%s)", ErrNoteChanged, ref)
+	case err != nil:
+		return fmt.Errorf("write %s: %w", ref, err)
 	}
-	if err != nil {
-		return old, fmt.Errorf("write %s: %w", ref, err)
-	}
-	return Note{id, content}, nil
+	return nil
 }

@@ -21,31 +21,65 @@ type RefUpdate struct {
 // *RemoteError; its Ref names the update that was refused when the remote told.
 func (s *Store) Push(ctx context.Context, remote Remote, updates []RefUpdate) error {
 	e, err := remote.endpoint()
-	if err != nil {
+	if err != nil || len(updates) == 0 {
 		return err
 	}
-	if len(updates) == 0 {
-		return nil
+	report, err := s.pushTo(ctx, remote, e, updates, len(updates) > 1)
+	if err != nil {
+		return classifyPush(remote, updates, report, err, e)
 	}
+	return nil
+}
+
+// PushEach is Push where every update stands for itself: what is refused of one does not hold back another. It is one exchange with the
+// remote. The errors are in the order of the updates, nil where the ref is at New.
+func (s *Store) PushEach(ctx context.Context, remote Remote, updates ...RefUpdate) []error {
+	errs := make([]error, len(updates))
+	e, err := remote.endpoint()
+	report := ""
+	if err == nil {
+		report, err = s.pushTo(ctx, remote, e, updates, false)
+	}
+	for i, u := range updates {
+		if line := reportOf(report, u.Name); err != nil && (line == "" || line[0] == '!') {
+			errs[i] = classifyPush(remote, updates[i:i+1], line, err, e)
+		}
+	}
+	return errs
+}
+
+// reportOf is the line of git push's report that tells of ref, "" where there is none: "FLAG\tFROM:TO\tSUMMARY".
+func reportOf(report, ref string) string {
+	for line := range strings.Lines(report) {
+		fields := strings.Split(line, "\t")
+		if len(fields) < 3 {
+			continue
+		}
+		if _, to, _ := strings.Cut(fields[1], ":"); to == ref {
+			return line
+		}
+	}
+	return ""
+}
+
+func (s *Store) pushTo(ctx context.Context, remote Remote, e endpoint, updates []RefUpdate, atomic bool) (report string, err error) {
 	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"}
-	if len(updates) > 1 {
+	if atomic {
 		args = append(args, "--atomic")
 	}
 	specs := []string{"--", e.url}
 	for _, u := range updates {
 		if err := s.mayPush(ctx, remote, u); err != nil {
-			return err
+			return "", err
 		}
 		args = append(args, "--force-with-lease="+u.Name+":"+string(u.Expect))
 		specs = append(specs, string(u.New)+":"+u.Name)
 	}
 	c := s.remote(e, append(args, specs...)...)
-	report := &tail{limit: 64 << 10}
-	c.stdout = report
-	if err := s.git.run(ctx, c); err != nil {
-		return classifyPush(remote, updates, report.String(), err, e)
-	}
-	return nil
+	out := &tail{limit: 64 << 10}
+	c.stdout = out
+	err = s.git.run(ctx, c)
+	return out.String(), err
 }
 
 // refuse is a push that never left.

@@ -131,8 +131,7 @@ func (s *Store) Fetch(ctx context.Context, remote Remote, refspecs ...string) er
 	if err != nil {
 		return err
 	}
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-		"--no-recurse-submodules", "--force", "--", e.url}
+	args := fetchArgs(e)
 	for _, spec := range refspecs {
 		if err := s.checkRefspec(spec); err != nil {
 			return fmt.Errorf("fetch from %s: %w", remote.host(), err)
@@ -143,6 +142,44 @@ func (s *Store) Fetch(ctx context.Context, remote Remote, refspecs ...string) er
 		return classify("fetch from "+remote.host(), err, e)
 	}
 	return nil
+}
+
+// fetchBeside brings ref, and beside it others, in one exchange. Those that the remote lacks are passed over: Ref tells. The next look at one
+// of the others that would fetch it, and only that, takes what was brought.
+func (s *Store) fetchBeside(ctx context.Context, remote Remote, ref string, others []string) error {
+	e, err := remote.endpoint()
+	if err != nil {
+		return err
+	}
+	args := fetchArgs(e, "--prune") // what somebody deleted since an earlier look is not there
+	for _, name := range append([]string{ref}, others...) {
+		if err := checkRefName(name); err != nil {
+			return fmt.Errorf("fetch from %s: %w", remote.host(), err)
+		}
+		// A pattern, because git fails where a name is not there. It may match more; nobody reads that.
+		args = append(args, name+"*:"+name+"*")
+	}
+	if err := s.git.run(ctx, s.remote(e, args...)); err != nil {
+		return classify("fetch from "+remote.host(), err, e)
+	}
+	for _, name := range others {
+		s.brought.Store(name, true)
+	}
+	return nil
+}
+
+// bring fetches ref, where fetchBeside did not just do so. fs.ErrNotExist: the remote lacks it.
+func (s *Store) bring(ctx context.Context, remote Remote, ref string) error {
+	if _, ok := s.brought.LoadAndDelete(ref); ok {
+		_, err := s.Ref(ref)
+		return err
+	}
+	return s.Fetch(ctx, remote, ref+":"+ref)
+}
+
+func fetchArgs(e endpoint, options ...string) []string {
+	return append(append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--force"}, options...), "--", e.url)
 }
 
 func (s *Store) checkRefspec(spec string) error {

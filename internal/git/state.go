@@ -132,7 +132,7 @@ func (s *Store) SaveState(ctx context.Context, remote Remote, ref string, commit
 // LoadState fetches and verifies a checkpoint. fs.ErrNotExist: there is none. *StateError: there is
 // one that must not be trusted.
 func (s *Store) LoadState(ctx context.Context, remote Remote, ref string) (State, error) {
-	if err := s.Fetch(ctx, remote, ref+":"+ref); err != nil {
+	if err := s.bring(ctx, remote, ref); err != nil {
 		return State{}, err
 	}
 	id, err := s.Ref(ref)

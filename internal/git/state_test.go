@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -196,32 +197,98 @@ func TestOfManyRunsOneHoldsTheLease(t *testing.T) {
 	}
 }
 
-func TestACheckpointAndItsLeaseGoOutInOnePush(t *testing.T) {
+// What a run gives back at its end goes out in one push, and what somebody else changed meanwhile holds nothing else back.
+func TestALeaseIsReleasedBesideOtherRefs(t *testing.T) {
 	t.Parallel()
 	f, sp, snap := candidate(t)
-	s := sp.store
-	lease, err := s.Acquire(t.Context(), f.remote(), "refs/proctor/7/lease", "r1", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, lease := sp.store, "refs/proctor/7/lease"
 	state, err := s.WriteState(t.Context(), stateRef, snap.Commit, []byte("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	renewal, err := lease.Update(time.Hour)
+	for _, theirs := range []ID{"", snap.Commit} {
+		l, err := s.Acquire(t.Context(), f.remote(), lease, "r1", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if theirs != "" {
+			if err := s.Push(t.Context(), f.remote(), []RefUpdate{{stateRef, theirs, state}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		started := sp.git.Started()
+		others, err := l.ReleaseBeside(t.Context(), RefUpdate{stateRef, state, ""})
+		if err != nil || len(others) != 1 || rejected(others[0]) != (theirs != "") || theirs == "" && others[0] != nil {
+			t.Errorf("state at %q: released with %v, the other with %v", theirs, err, others)
+		}
+		if n := sp.git.Started() - started; n != 1 {
+			t.Errorf("%d processes, want 1", n)
+		}
+		if want := cmp.Or(theirs, state); f.ref(t, stateRef) != want {
+			t.Errorf("the other ref is at %s, want %s", f.ref(t, stateRef), want)
+		}
+		next, err := s.Acquire(t.Context(), f.remote(), lease, "r2", time.Hour)
+		if err != nil {
+			t.Fatalf("the lease was not given back: %v", err)
+		}
+		// A lease that is lost is told, and what goes beside it is written all the same.
+		if others, err := l.ReleaseBeside(t.Context(), RefUpdate{"refs/proctor/spend", state, ""}); !errors.Is(err, ErrLeaseLost) || theirs == "" && others[0] != nil {
+			t.Errorf("a lost lease: %v, beside it %v", err, others)
+		}
+		if f.ref(t, "refs/proctor/spend") != state {
+			t.Error("what went beside a lost lease was not written")
+		}
+		if err := next.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What lies beside a lease comes with it, once: the next look asks the remote again.
+func TestWhatLiesBesideALeaseIsFetchedWithIt(t *testing.T) {
+	t.Parallel()
+	checkout := initRepo(t, sample())
+	f, sp := newForge(t, checkout), newSpace(t, checkout, heldOut)
+	put(t, sp.agent.Dir(), "pkg/sum.go", "candidate\n")
+	snap := sp.snapshot(t, "")
+	theirs, note, none := sp.store, "refs/proctor/spend", "refs/proctor/7/none"
+	if _, err := theirs.SaveState(t.Context(), f.remote(), stateRef, snap.Commit, []byte("{}"), ""); err != nil {
+		t.Fatal(err)
+	}
+	one, err := theirs.WriteNote(t.Context(), f.remote(), note, "a", Note{}, []byte("one"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	started := sp.git.Started()
-	if err := s.Push(t.Context(), f.remote(), []RefUpdate{renewal, {stateRef, state, ""}}); err != nil {
+	g := newGit(t)
+	s := openStore(t, g, checkout, "")
+	if _, err := s.Acquire(t.Context(), f.remote(), "refs/proctor/7/lease", "r1", time.Hour, stateRef, note, none); err != nil {
 		t.Fatal(err)
 	}
-	lease.Renewed(renewal, time.Hour)
-	if n := sp.git.Started() - started; n != 1 {
-		t.Errorf("%d processes, want 1", n)
+	started := g.Started()
+	if st, err := s.LoadState(t.Context(), f.remote(), stateRef); err != nil || st.Commit != snap.Commit {
+		t.Errorf("state %+v %v", st, err)
 	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
+	if got, err := s.ReadNote(t.Context(), f.remote(), note, "a"); err != nil || string(got.Content) != "one" {
+		t.Errorf("note %q %v", got.Content, err)
+	}
+	if got, err := s.ReadNote(t.Context(), f.remote(), none, "a"); err != nil || got.ID != "" {
+		t.Errorf("a note that is not there: %+v %v", got, err)
+	}
+	if n := g.Started() - started; n > 1 { // cat-file, for the objects
+		t.Errorf("%d processes, want none that asks the remote", n)
+	}
+	if _, err := theirs.WriteNote(t.Context(), f.remote(), note, "a", one, []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.ReadNote(t.Context(), f.remote(), note, "a"); err != nil || string(got.Content) != "two" {
+		t.Errorf("the second look: %q %v, want what is there now", got.Content, err)
+	}
+	plain(t, f.bare, "update-ref", "-d", note)
+	if _, err := s.Acquire(t.Context(), f.remote(), "refs/proctor/7/lease", "r1", time.Hour, note); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.ReadNote(t.Context(), f.remote(), note, "a"); err != nil || got.ID != "" {
+		t.Errorf("a note that was deleted since: %q %v", got.Content, err)
 	}
 }
 

@@ -31,6 +31,7 @@ type Store struct {
 	advice string // what to do about a missing object
 	trees  treeCache
 
+	brought sync.Map // refs (string) that lie here as the remote had them, for the next look
 	entered sync.Map // commits of submodules (ID) to the trees (ID) that worktrees show for them
 }
 

@@ -29,7 +29,8 @@ while read -r old new ref; do
 	esac
 	case "$new" in *[!0]*) ;; *) continue ;; esac
 	if [ "$FORGE_WORKFLOWS" != yes ]; then
-		file=$(git log --format= --name-only -m "$new" --not --all -- .github/workflows | sort -u | while read -r f; do
+		files=$(git log --format= --name-only -m "$new" --not --all -- .github/workflows)
+		file=$([ -z "$files" ] || echo "$files" | sort -u | while read -r f; do
 			blob=$(git rev-parse -q --verify "$new:$f") || blob=gone
 			for at in $(git for-each-ref --format='%(objectname)' refs/heads); do
 				[ "$(git rev-parse -q --verify "$at:$f")" = "$blob" ] && continue 2
