@@ -199,7 +199,7 @@ func TestTheCorrelationIDReachesAGitLabJob(t *testing.T) {
 			if err != nil || res.ExitCode != c.exit || !bytes.Contains(res.Pipeline.Log, []byte(c.says)) {
 				t.Errorf("exit %d, %v; the log does not say %s:\n%s", res.ExitCode, err, c.says, res.Pipeline.Log)
 			}
-			if run, err := f.FindRun(t.Context(), "", c.id, time.Now().Add(-time.Hour)); err != nil || run.ID != res.Pipeline.ID {
+			if run, err := f.FindRun(t.Context(), "", base, c.id, time.Now().Add(-time.Hour)); err != nil || run.ID != res.Pipeline.ID {
 				t.Errorf("found %+v, %v; the pipeline is %d", run, err, res.Pipeline.ID)
 			}
 		})

@@ -44,10 +44,11 @@ type Run struct {
 
 // RunFinder answers "did that dispatch arrive?" after an ErrUnavailable.
 type RunFinder interface {
-	// FindRun is the run of workflow file that carries the correlation id, ErrNotFound when there is
-	// none. On GitHub the workflow must print the id in its run-name; on GitLab it is a pipeline variable. Only runs created
-	// at or after since are looked at, so that the look-up stays one or two pages.
-	FindRun(ctx context.Context, file, correlation string, since time.Time) (Run, error)
+	// FindRun is the run of workflow file that was dispatched on branch and carries the correlation id, ErrNotFound when there is
+	// none. On GitHub the workflow must print the id in its run-name; on GitLab it is a pipeline variable. A run that something
+	// else started, or of another branch, is none, whatever it is called. Only runs created at or after since are looked at, so
+	// that the look-up stays one or two pages.
+	FindRun(ctx context.Context, file, branch, correlation string, since time.Time) (Run, error)
 }
 
 // PushExplainer turns what a refused `git push` printed into an *Error that says what to click. It

@@ -117,19 +117,26 @@ func TestARunIsKnownByTheIdInItsName(t *testing.T) {
 	if id != NewID("github:1#2@3") || id == NewID("github:1#2@4") {
 		t.Error("ids are not a function of their key")
 	}
-	body := func(title string) []byte {
-		return []byte(`{"action":"completed","workflow_run":{"id":5,"display_title":"` + title + `","status":"completed","conclusion":"startup_failure"},
+	body := func(title, event string) []byte {
+		return []byte(`{"action":"completed","workflow_run":{"id":5,"display_title":"` + title + `","event":"` + event + `","path":".github/workflows/proctor.yml","head_branch":"trunk",
+			"status":"completed","conclusion":"startup_failure"},
 			"repository":{"name":"shop","owner":{"login":"octo"}},"sender":{"login":"ann","id":7}}`)
 	}
-	got, err := ParseGitHub("workflow_run", body("proctor #12 "+id), Options{})
+	got, err := ParseGitHub("workflow_run", body("proctor #12 "+id, "workflow_dispatch"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Kind != KindRun || got.ID != id || got.Run.Conclusion != "startup_failure" {
+	if got.Kind != KindRun || got.ID != id || got.Run.Conclusion != "startup_failure" || got.Run.Path != ".github/workflows/proctor.yml" || got.Run.Branch != "trunk" {
 		t.Errorf("read as %+v", got)
 	}
-	if r := reading(ParseGitHub("workflow_run", body("ci"), Options{})); r != "ignored other_run" {
+	if r := reading(ParseGitHub("workflow_run", body("ci", "workflow_dispatch"), Options{})); r != "ignored other_run" {
 		t.Errorf("a run of somebody else: %s", r)
+	}
+	// INV-45: whoever opens a pull request gives the title of its runs.
+	for _, event := range []string{"pull_request", "pull_request_target", "push", "issues", ""} {
+		if r := reading(ParseGitHub("workflow_run", body("fix typo "+id, event), Options{})); r != "ignored other_run" {
+			t.Errorf("a run by %q with our id as its title: %s", event, r)
+		}
 	}
 }
 

@@ -78,6 +78,9 @@ type ghEvent struct {
 	WorkflowRun struct {
 		ID           int64  `json:"id"`
 		DisplayTitle string `json:"display_title"`
+		Event        string `json:"event"`
+		Path         string `json:"path"`
+		HeadBranch   string `json:"head_branch"`
 		Status       string `json:"status"`
 		Conclusion   string `json:"conclusion"`
 	} `json:"workflow_run"`
@@ -186,14 +189,15 @@ func githubComment(t Trigger, e ghEvent, o Options) (Trigger, error) {
 	return t, nil
 }
 
+// githubRun takes dispatched runs only: whoever opens a pull request gives the title of the runs that it starts.
 func githubRun(t Trigger, e ghEvent) (Trigger, error) {
 	r := e.WorkflowRun
 	id, ok := FindID(r.DisplayTitle)
-	if !ok {
+	if !ok || r.Event != "workflow_dispatch" {
 		return Trigger{}, ignored(ReasonOtherRun, "run %d", r.ID)
 	}
 	t.Kind, t.ID = KindRun, id
-	t.Run = &RunRef{ID: r.ID, Title: r.DisplayTitle, Status: r.Status, Conclusion: r.Conclusion}
+	t.Run = &RunRef{ID: r.ID, Title: r.DisplayTitle, Path: r.Path, Branch: r.HeadBranch, Status: r.Status, Conclusion: r.Conclusion}
 	return t, nil
 }
 

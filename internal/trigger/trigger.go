@@ -71,10 +71,12 @@ type ReviewRef struct {
 	ID int64
 }
 
-// RunRef is a CI run whose state changed. Title is the run's name, which carries the correlation id.
+// RunRef is a dispatched CI run whose state changed. Title is the run's name, which carries the correlation id and proves nothing.
 type RunRef struct {
 	ID         int64
 	Title      string
+	Path       string // of the workflow's file in the repository; GitHub may add "@" and a ref
+	Branch     string // that the file and the commit are of
 	Status     string // "queued", "in_progress" or "completed"
 	Conclusion string // "success", "failure", "cancelled", "startup_failure", …; empty until completed
 }

@@ -3,8 +3,12 @@ package webhook
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
 // State is how far the run that a claim stands for has come. States only move forward.
@@ -53,6 +57,12 @@ func (c Claim) Held() []string {
 		return c.Keys
 	}
 	return append(slices.Clip(c.Keys), c.Turn)
+}
+
+// dispatchedAs: the run is of the workflow and branch that the claim's run was dispatched on.
+func (c Claim) dispatchedAs(r trigger.RunRef) bool {
+	file := ".github/workflows/" + path.Base(c.File)
+	return r.Branch == c.To.Repo.DefaultBranch && (r.Path == file || strings.HasPrefix(r.Path, file+"@"))
 }
 
 // Errors of a Store that callers decide on. Any other error means that the store did not say.

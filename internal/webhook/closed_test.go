@@ -129,7 +129,7 @@ func TestTwoEndsInARowStartTwoWaitingIssues(t *testing.T) {
 	// A request whose run found no room waits anew, and the next end starts it.
 	b.queued = []int{8}
 	r.deliver("workflow_run", "d5", labeled(8, map[string]any{
-		"action": "completed", "workflow_run": map[string]any{"id": 8, "display_title": "proctor #8 " + first.Run, "status": "completed", "conclusion": "failure"},
+		"action": "completed", "workflow_run": runEvent("proctor #8 "+first.Run, "completed", nil),
 	}))
 	if g := end(26, "d6"); g.Status != "dispatched" || !slices.Equal(issues(), []string{"8", "9", "8"}) {
 		t.Errorf("it waits anew: %v, runs for %q", g, issues())
@@ -204,7 +204,7 @@ func TestARunThatEndsWithoutADraftStartsWhatWaited(t *testing.T) {
 		}
 		for _, delivery := range []string{"d2", "d3"} { // the same end, told twice
 			g := r.deliver("workflow_run", delivery, labeled(3, map[string]any{
-				"action": "completed", "workflow_run": map[string]any{"id": 8, "display_title": "proctor #3 " + first.Run, "status": "completed", "conclusion": "failure"},
+				"action": "completed", "workflow_run": runEvent("proctor #3 "+first.Run, "completed", nil),
 			}))
 			if g.String() != "202 recorded ended" || g.Run != first.Run {
 				t.Errorf("%s: %v of %s", label, g, g.Run)

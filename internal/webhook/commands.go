@@ -54,7 +54,7 @@ func helpText(t trigger.Trigger, prefix string) string {
 }
 
 // progress notes what the forge tells of a run of ours: seen, or over, which may make room. Only the claim's own
-// repository is believed.
+// repository, workflow and branch are believed: any other run may show the id in its title.
 func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	c, err := h.cfg.Store.Find(ctx, []string{d.t.ID})
 	switch {
@@ -63,7 +63,7 @@ func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	case err != nil:
 		d.cause = err
 		return later("store")
-	case c.To.Repo.ID != d.t.Repo.ID || c.To.Repo.FullName() != d.t.Repo.FullName():
+	case c.To.Repo.ID != d.t.Repo.ID || c.To.Repo.FullName() != d.t.Repo.FullName() || !c.dispatchedAs(*d.t.Run):
 		return accepted(StatusIgnored, string(trigger.ReasonOtherRun))
 	}
 	state, lease := h.stateOf(d.t.Run.Status)

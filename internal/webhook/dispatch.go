@@ -82,7 +82,7 @@ func findRun(ctx context.Context, f Forge, c Claim) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	_, err := finder.FindRun(ctx, c.File, c.ID, c.Created.Add(-time.Minute))
+	_, err := finder.FindRun(ctx, c.File, c.To.Repo.DefaultBranch, c.ID, c.Created.Add(-time.Minute))
 	if errors.Is(err, forge.ErrNotFound) {
 		return false, nil
 	}

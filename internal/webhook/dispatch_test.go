@@ -191,7 +191,7 @@ func TestARunsProgressIsNotedForItsOwnRepositoryOnly(t *testing.T) {
 	progress := func(status, repo string) got {
 		return r.deliver("workflow_run", "p-"+status+repo, labeled(3, map[string]any{
 			"action": status, "repository.name": repo,
-			"workflow_run": map[string]any{"id": 8, "display_title": "proctor #3 " + g.Run, "status": status, "conclusion": "success"},
+			"workflow_run": runEvent("proctor #3 "+g.Run, status, nil),
 		}))
 	}
 	state := func() string {
@@ -214,6 +214,41 @@ func TestARunsProgressIsNotedForItsOwnRepositoryOnly(t *testing.T) {
 	r.clock.Advance(5 * 24 * time.Hour)
 	if out, err := r.h.Reap(context.Background()); err != nil || out.Freed != 1 {
 		t.Errorf("after the retention: %+v, %v", out, err)
+	}
+}
+
+// INV-45, INV-47: the title of a run is whoever's who started it, so that the id in it ends no claim and frees no room.
+func TestAStrangersRunWithOurIdInItsTitleIsNotOurs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	g := r.deliver("issues", "d1", labeled(3, nil))
+	ended := func(delivery string, edit map[string]any) (answer, state string) {
+		said := r.deliver("workflow_run", delivery, labeled(3, map[string]any{
+			"action": "completed", "workflow_run": runEvent("fix typo "+g.Run, "completed", edit),
+		}))
+		c, err := r.store.Find(context.Background(), []string{g.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said.String(), c.State.String()
+	}
+	for name, edit := range map[string]map[string]any{
+		"a fork's pull request":         {"event": "pull_request", "path": ".github/workflows/ci.yml", "head_branch": "patch-1"},
+		"its head is named like trunk":  {"event": "pull_request", "path": ".github/workflows/ci.yml"},
+		"our workflow on pull requests": {"event": "pull_request"},
+		"another workflow, dispatched":  {"path": ".github/workflows/ci.yml"},
+		"a file whose name ends alike":  {"path": ".github/workflows/not-proctor.yml"},
+		"a file beside the workflows":   {"path": "proctor.yml"},
+		"another branch":                {"head_branch": "mine"},
+		"nothing said of its start":     {"event": nil, "path": nil, "head_branch": nil},
+	} {
+		if answer, state := ended("d-"+name, edit); answer != "202 ignored other_run" || state != "dispatched" {
+			t.Errorf("%s: %s, and the claim is %s", name, answer, state)
+		}
+	}
+	// The control: the dispatched run of our workflow, by the path that GitHub gives with its ref.
+	if answer, state := ended("d2", map[string]any{"path": ".github/workflows/proctor.yml@trunk"}); answer != "202 recorded ended" || state != "ended" {
+		t.Errorf("control: %s, and the claim is %s", answer, state)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -93,11 +94,11 @@ func (w *world) Dispatch(_ context.Context, _, ref string, inputs map[string]str
 	return nil
 }
 
-func (w *world) FindRun(_ context.Context, _, id string, _ time.Time) (forge.Run, error) {
+func (w *world) FindRun(_ context.Context, _, branch, id string, _ time.Time) (forge.Run, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, in := range w.runs {
-		if in[trigger.InputID] == id {
+	for i, in := range w.runs {
+		if in[trigger.InputID] == id && w.refs[i] == branch {
 			return forge.Run{ID: 1, Title: "proctor " + id, Status: "queued"}, nil
 		}
 	}
@@ -235,6 +236,16 @@ func labeled(n int, edit map[string]any) []byte {
 
 func commented(n int, id int64, text string, edit map[string]any) []byte {
 	return event(map[string]any{"action": "created", "comment": map[string]any{"id": id, "body": text, "user": map[string]any{"login": "ann", "id": 7}}}, n, edit)
+}
+
+// runEvent is what a delivery tells of a run that was dispatched; edit changes members.
+func runEvent(title, status string, edit map[string]any) map[string]any {
+	m := map[string]any{
+		"id": 8, "display_title": title, "status": status, "conclusion": "failure",
+		"event": "workflow_dispatch", "path": ".github/workflows/proctor.yml", "head_branch": "trunk",
+	}
+	maps.Copy(m, edit)
+	return m
 }
 
 func event(m map[string]any, n int, edit map[string]any) []byte {

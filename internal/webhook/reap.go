@@ -61,7 +61,7 @@ func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {
 		return false, err
 	}
 	if finder, ok := f.(forge.RunFinder); ok {
-		run, err := finder.FindRun(ctx, c.File, c.ID, c.Created.Add(-time.Minute))
+		run, err := finder.FindRun(ctx, c.File, c.To.Repo.DefaultBranch, c.ID, c.Created.Add(-time.Minute))
 		switch {
 		case err == nil:
 			return false, h.found(ctx, c, run)

@@ -195,7 +195,7 @@ func (h *Handler) same(ctx context.Context, c oidc.Claims, claim Claim, d *deliv
 	if !ok {
 		return claim, forbidden(refusedRun), false
 	}
-	run, err := finder.FindRun(ctx, claim.File, claim.ID, claim.Created.Add(-time.Minute))
+	run, err := finder.FindRun(ctx, claim.File, claim.To.Repo.DefaultBranch, claim.ID, claim.Created.Add(-time.Minute))
 	switch {
 	case err != nil && !errors.Is(err, forge.ErrNotFound):
 		d.cause = err

@@ -60,7 +60,7 @@ func newDesk(t *testing.T) *desk {
 	})
 	d.clock = clock
 	d.claim(t, d.id, webhook.Running, 34)
-	d.w.runs = []map[string]string{{trigger.InputID: d.id}} // run 1 of the world
+	d.w.runs, d.w.refs = []map[string]string{{trigger.InputID: d.id}}, []string{"main"} // run 1 of the world
 	return d
 }
 
@@ -273,6 +273,7 @@ func TestWhoeverIsNotTheRunGetsNoToken(t *testing.T) {
 		"a run that is over":         {func(t *testing.T, d *desk) *http.Request { return d.in(t, webhook.Ended, 34) }, run},
 		"a run no App dispatched":    {func(t *testing.T, d *desk) *http.Request { return d.in(t, webhook.Running, 0) }, run},
 		"a run not yet dispatched":   {func(t *testing.T, d *desk) *http.Request { return d.in(t, webhook.Claimed, 34) }, "503 retry in_flight"},
+		"a branch's run has the id":  {func(t *testing.T, d *desk) *http.Request { d.w.refs = []string{"mine"}; return d.request(d.good(t)) }, run},
 		"a run the forge has not":    {func(t *testing.T, d *desk) *http.Request { d.w.runs = nil; return d.request(d.good(t)) }, run},
 		"another purpose":            {body(`{"proctor_id": "ID", "purpose": "admin"}`), "400 invalid shape"},
 		"no purpose":                 {body(`{"proctor_id": "ID"}`), "400 invalid shape"},
@@ -322,7 +323,7 @@ func (d *desk) in(t *testing.T, state webhook.State, install int64) *http.Reques
 	t.Helper()
 	d.id = trigger.NewID("another label event")
 	d.claim(t, d.id, state, install)
-	d.w.runs = []map[string]string{{trigger.InputID: d.id}}
+	d.w.runs, d.w.refs = []map[string]string{{trigger.InputID: d.id}}, []string{"main"}
 	return d.request(d.good(t))
 }
 

@@ -49,6 +49,7 @@ func cases() []testCase {
 		{"a limit longer than our patience is told with its time", longLimit},
 		{"a cancelled call ends without another request", cancelled},
 		{"a run is dispatched once and found by its id", dispatchRun},
+		{"a run that only carries the id is not ours", dispatchDisguised},
 		{"a dispatch whose answer was lost is not sent again", dispatchLost},
 		{"a dispatch that was rate limited is sent again", dispatchLimited},
 	}

@@ -31,6 +31,7 @@ type Site interface {
 	MergePull(number int) error
 	FailJob(branch, job, log string) error
 	PassCI(branch string) error
+	StartDisguised(branch, id string) error
 	ReviewPull(number int, author, state, body string, lines ...forgetest.ReviewLine) (int64, error)
 	ReplyInThread(number, n int, author, body string) error
 	ResolveThread(number, n int) error

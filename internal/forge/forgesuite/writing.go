@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -228,15 +229,42 @@ func dispatchRun(t *testing.T, w World) {
 		must(t, d.Dispatch(ctx, w.Workflow, "main", map[string]string{"issue": "7", "proctor_id": id}))
 	}
 	for _, id := range []string{"p-1", "p-12"} {
-		r := got(find.FindRun(ctx, w.Workflow, id, since))(t)
+		r := got(find.FindRun(ctx, w.Workflow, "main", id, since))(t)
 		if !strings.Contains(r.Title, id) || r.Status != "queued" || r.SHA == "" {
 			t.Errorf("run %s = %+v", id, r)
 		}
 	}
-	_, err := find.FindRun(ctx, w.Workflow, "p-2", since)
+	_, err := find.FindRun(ctx, w.Workflow, "main", "p-2", since)
 	wantKind(t, err, forge.ErrNotFound)
 	wantKind(t, d.Dispatch(ctx, w.Workflow, "no-such-branch", map[string]string{"issue": "7"}), forge.ErrNotFound)
 	wantKind(t, d.Dispatch(ctx, w.Workflow, "main", map[string]string{"issue": strings.Repeat("x", 70000)}), forge.ErrTooLarge)
+}
+
+// INV-46, INV-47: what carries the id is a run of ours only where it was dispatched, and on that branch.
+func dispatchDisguised(t *testing.T, w World) {
+	ctx, since := t.Context(), w.Clock.Now()
+	d, find := w.Forge.(forge.Dispatcher), w.Forge.(forge.RunFinder)
+	files := Files()
+	files[".gitlab-ci.yml"] = &fstest.MapFile{Data: []byte("proctor:\n  script: [mine]\n")}
+	got(w.Site.Commit(ctx, "mine", files, "Mine"))(t)
+	in := map[string]string{"issue": "7", "proctor_id": "p-1"}
+	must(t, w.Site.StartDisguised("main", "p-1"))
+	must(t, d.Dispatch(ctx, w.Workflow, "mine", in))
+	if n := w.Started(); n != 2 {
+		t.Fatalf("%d runs, want two that carry the id", n)
+	}
+	_, err := find.FindRun(ctx, w.Workflow, "main", "p-1", since)
+	wantKind(t, err, forge.ErrNotFound)
+	// Control: the one on the other branch is found there, and ours is found among them all.
+	if r := got(find.FindRun(ctx, w.Workflow, "mine", "p-1", since))(t); r.Ref != "mine" {
+		t.Errorf("control: found %+v", r)
+	}
+	must(t, d.Dispatch(ctx, w.Workflow, "main", in))
+	must(t, d.Dispatch(ctx, w.Workflow, "mine", in))
+	must(t, w.Site.StartDisguised("main", "p-1"))
+	if r := got(find.FindRun(ctx, w.Workflow, "main", "p-1", since))(t); r.Ref != "main" || strings.Contains(r.Title, "typo") {
+		t.Errorf("found %+v, want ours", r)
+	}
 }
 
 func dispatchLost(t *testing.T, w World) {
@@ -247,7 +275,7 @@ func dispatchLost(t *testing.T, w World) {
 	if n := w.Started(); n != 1 {
 		t.Errorf("%d runs, want 1", n)
 	}
-	got(find.FindRun(ctx, w.Workflow, "p-1", since))(t)
+	got(find.FindRun(ctx, w.Workflow, "main", "p-1", since))(t)
 	// Control: sending again does start a second run.
 	must(t, d.Dispatch(ctx, w.Workflow, "main", map[string]string{"issue": "7", "proctor_id": "p-1"}))
 	if n := w.Started(); n != 2 {

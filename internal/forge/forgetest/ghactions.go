@@ -165,6 +165,19 @@ func (g *GitHub) Runs() []Run {
 	return out
 }
 
+// StartDisguised is a run of proctor.yml on branch that nobody dispatched, by the title id: that of whoever opened the pull request.
+func (g *GitHub) StartDisguised(branch, id string) error {
+	g.state.Lock()
+	defer g.state.Unlock()
+	sha, err := g.repo.branch(branch)
+	if err != nil {
+		return err
+	}
+	g.runs = append(g.runs, &Run{ID: g.id(), Number: 1, Attempt: 1, File: workflowDir + "/proctor.yml", Name: "proctor", Title: "fix typo " + id, Event: "pull_request",
+		Ref: "refs/heads/" + branch, SHA: sha, Actor: g.opt.Owner, Status: "queued", Created: g.now(), taken: true})
+	return nil
+}
+
 // NextRun waits for a queued run that no runner has taken, and takes it.
 func (g *GitHub) NextRun(ctx context.Context) (Run, error) {
 	for {

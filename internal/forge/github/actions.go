@@ -43,9 +43,9 @@ func inputsFit(k call, inputs map[string]string) error {
 		Next: "pass ids and hashes only; the run reads the text itself"}
 }
 
-// FindRun looks among the dispatched runs created since for one whose title carries the correlation id
+// FindRun looks among the branch's dispatched runs created since for one whose title carries the correlation id
 // as a word. "The newest run" is not an answer: two dispatches within a second come back in any order.
-func (c *Client) FindRun(ctx context.Context, file, correlation string, since time.Time) (forge.Run, error) {
+func (c *Client) FindRun(ctx context.Context, file, branch, correlation string, since time.Time) (forge.Run, error) {
 	file = path.Base(file)
 	k := call{what: c.in("look for run " + correlation + " of workflow " + file), needs: permActionsRead, workflow: file}
 	opt := &github.ListWorkflowRunsOptions{Event: "workflow_dispatch", Created: ">=" + since.UTC().Format(time.RFC3339),
@@ -64,7 +64,7 @@ func (c *Client) FindRun(ctx context.Context, file, correlation string, since ti
 			return forge.Run{}, err
 		}
 		for _, r := range runs.WorkflowRuns {
-			if hasWord(r.GetDisplayTitle(), correlation) {
+			if r.GetHeadBranch() == branch && hasWord(r.GetDisplayTitle(), correlation) {
 				return run(r), nil
 			}
 		}

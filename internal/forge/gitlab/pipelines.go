@@ -56,18 +56,19 @@ func (c *Client) Dispatch(ctx context.Context, _, ref string, inputs map[string]
 	})
 }
 
-// FindRun looks for a pipeline since whose PROCTOR_ID variable is correlation. GitLab does not list
+// FindRun looks for a pipeline on branch since that Dispatch can have made and whose PROCTOR_ID variable is correlation: a push can bring
+// variables too. GitLab does not list
 // variables, so each candidate costs one call; the time bounds them.
-func (c *Client) FindRun(ctx context.Context, _, correlation string, since time.Time) (forge.Run, error) {
+func (c *Client) FindRun(ctx context.Context, _, branch, correlation string, since time.Time) (forge.Run, error) {
 	k := call{what: c.in("look for pipeline " + correlation)}
 	pipelines, err := every(ctx, c, k, func(page gitlab.ListOptions, opt gitlab.RequestOptionFunc) ([]*gitlab.PipelineInfo, *gitlab.Response, error) {
-		return c.api.Pipelines.ListProjectPipelines(c.project, &gitlab.ListProjectPipelinesOptions{ListOptions: page, UpdatedAfter: &since}, opt)
+		return c.api.Pipelines.ListProjectPipelines(c.project, &gitlab.ListProjectPipelinesOptions{ListOptions: page, Ref: &branch, UpdatedAfter: &since}, opt)
 	})
 	if err != nil {
 		return forge.Run{}, err
 	}
 	for _, p := range pipelines {
-		if at(p.CreatedAt).Before(since) {
+		if at(p.CreatedAt).Before(since) || p.Ref != branch || p.Source != "api" && p.Source != "trigger" {
 			continue
 		}
 		var vars []*gitlab.PipelineVariable
