@@ -50,6 +50,7 @@ func TestDynamoDBKeepsTheContractOfAStore(t *testing.T) {
 		return aws.NewClaims(c, name, clock.Now)
 	}
 	t.Run("contract", func(t *testing.T) { claimtest.Run(t, open) })
+	t.Run("INV-46 outage", func(t *testing.T) { countsOnce(t, open) })
 	t.Run("INV-45 storm", func(t *testing.T) { exactlyOnce(t, 1, 80, 240, open) })
 }
 

@@ -16,34 +16,40 @@ const rateWindow = time.Hour
 // reasonRate: the account or the repository has asked for as many runs as one hour takes.
 const reasonRate = "rate"
 
-// within counts a request that has its claim, so that the same event is counted once, and gives the claim back where it is one too many. The
+// rate is one limit and what counts towards it.
+type rate struct {
+	kind    string // "actor" or "repo"
+	counter string // of that account or repository
+	whose   string
+	most    int // 0 for any number
+}
+
+func (h *Handler) rates(t trigger.Trigger) []rate {
+	return []rate{
+		{"actor", fmt.Sprintf("rate:actor:%s:%d", t.Forge, t.Actor.ID), "this account has", h.cfg.Rates.Actor},
+		{"repo", fmt.Sprintf("rate:repo:%s:%d:%s", t.Forge, t.Repo.ID, t.Repo.FullName()), "this repository has", h.cfg.Rates.Repo},
+	}
+}
+
+// within counts a request that has its claim, once for each limit, and gives the claim back where it is one too many. The
 // first of them is told on the issue; those after it would only repeat that.
 func (h *Handler) within(ctx context.Context, f Forge, c Claim, d *delivery) (answer, bool) {
-	if c.Attempt > 1 || !counts(d) {
+	if !counts(d) {
 		return answer{}, true
 	}
-	now := h.cfg.Now()
-	end := now.Truncate(rateWindow).Add(rateWindow)
-	for _, r := range []struct {
-		name, whose string
-		most        int
-	}{
-		{fmt.Sprintf("actor:%s:%d", d.t.Forge, d.t.Actor.ID), "this account has", h.cfg.Rates.Actor},
-		{fmt.Sprintf("repo:%s:%d:%s", d.t.Forge, d.t.Repo.ID, d.t.Repo.FullName()), "this repository has", h.cfg.Rates.Repo},
-	} {
+	end := h.cfg.Now().Truncate(rateWindow).Add(rateWindow)
+	for _, r := range h.rates(d.t) {
 		if r.most == 0 {
 			continue
 		}
-		n, err := h.cfg.Store.Count(ctx, "rate:"+r.name, end)
-		if err != nil {
-			d.cause = err
-			h.giveBack(ctx, c, d)
-			return later("store"), false
-		}
-		if n <= r.most {
+		n, a, ok := h.countOnce(ctx, c, r, end, d)
+		if ok && n <= r.most {
 			continue
 		}
 		h.giveBack(ctx, c, d)
+		if !ok {
+			return a, false
+		}
 		h.react(ctx, f, d.t, forge.ReactionRefused)
 		if n == r.most+1 {
 			h.tellRate(ctx, f, d, r.whose, r.most, end)
@@ -51,6 +57,36 @@ func (h *Handler) within(ctx context.Context, f Forge, c Claim, d *delivery) (an
 		return accepted(StatusRefused, reasonRate), false
 	}
 	return answer{}, true
+}
+
+// countOnce gives the counter of r with the request of c in it, 0 where an earlier attempt has counted it: a claim that is given
+// back comes again as new. A mark beside the claim tells. It is kept only where the request is within the limit: one that was
+// refused is counted anew when it comes again. A mark that was left half-way lets nobody pass, and lapses as a claim does.
+func (h *Handler) countOnce(ctx context.Context, c Claim, r rate, end time.Time, d *delivery) (int, answer, bool) {
+	mark, err := h.cfg.Store.Claim(ctx, Claim{ID: "counted:" + r.kind + ":" + c.ID, To: c.To, File: c.File, Issue: c.Issue}, h.cfg.Leases.Claimed)
+	switch {
+	case errors.Is(err, ErrTaken) && mark.State == Ended:
+		return 0, answer{}, true
+	case errors.Is(err, ErrTaken):
+		return 0, later("in_flight"), false
+	case err != nil:
+		d.cause = err
+		return 0, later("store"), false
+	}
+	n, err := h.cfg.Store.Count(ctx, r.counter, end)
+	if err != nil || n > r.most {
+		d.cause = err
+		h.giveBack(ctx, mark, d)
+		return n, later("store"), err == nil
+	}
+	// Ended at once: it stays for as long as the event may be delivered again, and no reaper takes it for a dispatch.
+	if err := h.persist(ctx, func(ctx context.Context) error {
+		return h.cfg.Store.Mark(ctx, mark.ID, mark.Attempt, Ended, h.cfg.Leases.Ended)
+	}); err != nil {
+		d.cause = err
+		return n, later("store"), false
+	}
+	return n, answer{}, true
 }
 
 // counts: a request that waited was counted when it was made, and a stop must get through whatever was asked for before.

@@ -1,13 +1,36 @@
 package webhook_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/webhook"
+	"github.com/proctor-ci/proctor/internal/webhook/claimtest"
 )
+
+// picky is a store that fails at "release", or at counters that begin so.
+type picky struct {
+	webhook.Store
+	at *string
+}
+
+func (p picky) Count(ctx context.Context, name string, end time.Time) (int, error) {
+	if *p.at != "" && strings.HasPrefix(name, *p.at) {
+		return 0, errStore
+	}
+	return p.Store.Count(ctx, name, end)
+}
+
+func (p picky) Release(ctx context.Context, id string, n int, in webhook.State) error {
+	if *p.at == "release" {
+		return errStore
+	}
+	return p.Store.Release(ctx, id, n, in)
+}
 
 func TestAnHourTakesSoManyRunsOfAnAccountAndOfARepository(t *testing.T) {
 	t.Parallel()
@@ -70,6 +93,104 @@ func TestARequestThatCannotBeCountedComesAgain(t *testing.T) {
 	fail = false
 	if g := r.deliver("issues", "d1", labeled(3, nil)); g.Status != "dispatched" {
 		t.Error(g)
+	}
+}
+
+// INV-46: a forge that is away gives each claim back, and the next try of the same event is no further request.
+func TestAnOutageCountsEachRequestOnce(t *testing.T) {
+	t.Parallel()
+	for name, open := range localStores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			countsOnce(t, open)
+		})
+	}
+}
+
+func countsOnce(t *testing.T, open openStore) {
+	t.Helper()
+	for name, away := range map[string]error{"limited": forge.ErrRateLimited, "ambiguous": forge.ErrUnavailable} {
+		clock := claimtest.NewClock()
+		r := newRig(t, func(c *webhook.Config) {
+			c.Rates, c.Store, c.Now = webhook.Rates{Actor: 2, Repo: 2}, open(t, clock), clock.Now
+		})
+		ask := func(n int) got {
+			return r.deliver("issue_comment", fmt.Sprint("d", n), commented(n, int64(100+n), "/proctor run", nil))
+		}
+		r.w.fail = func(bool) error { return away }
+		for range 5 {
+			for n := 1; n <= 2; n++ {
+				if g := ask(n); g.Status != "retry" {
+					t.Fatalf("%s: while the forge is away: %v", name, g)
+				}
+			}
+			clock.Advance(2 * time.Minute) // what was left to its lease comes as a further attempt
+		}
+		r.w.fail = nil
+		for n := 1; n <= 2; n++ {
+			if g := ask(n); g.Status != "dispatched" {
+				t.Errorf("%s: request %d when the forge is back: %v", name, n, g)
+			}
+		}
+		// The control: both were counted.
+		if g := ask(3); g.String() != "202 refused rate" {
+			t.Errorf("%s: control: %v", name, g)
+		}
+	}
+}
+
+// What one counter has taken before the other failed, it does not take again.
+func TestACounterThatFailsLeavesTheOtherAsItIs(t *testing.T) {
+	t.Parallel()
+	var fail string
+	memory := webhook.NewMemory(claimtest.NewClock().Now)
+	s := picky{memory, &fail}
+	r := newRig(t, func(c *webhook.Config) { c.Rates, c.Store = webhook.Rates{Actor: 2, Repo: 9}, s })
+	ask := func(n int) got { return r.deliver("issues", fmt.Sprint("d", n), labeled(n, nil)) }
+	fail = "rate:repo:"
+	for range 4 {
+		if g := ask(1); g.String() != "503 retry store" {
+			t.Fatal(g)
+		}
+	}
+	fail = ""
+	for n := 1; n <= 2; n++ {
+		if g := ask(n); g.Status != "dispatched" {
+			t.Errorf("request %d: %v", n, g)
+		}
+	}
+	if g := ask(3); g.String() != "202 refused rate" {
+		t.Errorf("control: %v", g)
+	}
+}
+
+// A refused request whose claim could not be given back is refused again when the claim has lapsed.
+func TestARefusedRequestDoesNotPassAsAFurtherAttempt(t *testing.T) {
+	t.Parallel()
+	var fail string
+	clock := claimtest.NewClock()
+	s := picky{webhook.NewMemory(clock.Now), &fail}
+	r := newRig(t, func(c *webhook.Config) { c.Rates, c.Store, c.Now = webhook.Rates{Actor: 1}, s, clock.Now })
+	ask := func(n int) got { return r.deliver("issues", fmt.Sprint("d", n), labeled(n, nil)) }
+	if g := ask(1); g.Status != "dispatched" {
+		t.Fatal(g)
+	}
+	fail = "release"
+	if g := ask(2); g.String() != "202 refused rate" {
+		t.Fatal(g)
+	}
+	fail = ""
+	if g := ask(2); g.String() != "503 retry in_flight" {
+		t.Errorf("while its lease runs: %v", g)
+	}
+	clock.Advance(2 * time.Minute)
+	if g := ask(2); g.String() != "202 refused rate" || r.w.dispatched() != 1 {
+		t.Errorf("when its lease is over: %v, %d runs", g, r.w.dispatched())
+	}
+	// The control: the next hour has room.
+	clock.Advance(time.Hour)
+	if g := ask(2); g.Status != "dispatched" {
+		t.Errorf("control: %v", g)
 	}
 }
 
