@@ -110,7 +110,8 @@ func (h *Handler) freed(ctx context.Context, d *delivery, c Claim) answer {
 const reasonTurn = "turn"
 
 // release dispatches the oldest issue that waits for room and that no other end has started, once for each end that makes room. The
-// run finds what was approved by the label event's id, and decides anew on all of it.
+// run finds what was approved by the label event's id, and decides anew on all of it. Where only issues are left that another end has
+// started, the end comes again: a run that finds no room waits anew, and has this one's.
 func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string) answer {
 	lister, ok := f.(forge.LabelLister)
 	if !ok {
@@ -121,9 +122,10 @@ func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string)
 		d.cause = err
 		return forgeAnswer(err)
 	}
+	nobody := accepted(StatusRecorded, "closed")
 	for _, issue := range queue {
 		next, err := h.waiting(ctx, f, d, issue, end)
-		if errors.Is(err, forge.ErrNotFound) {
+		if errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrMoved) {
 			// Nobody can say what was asked: it must not hold up those behind it.
 			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "waiting request without a label event", slog.Int(keyIssue, issue.Number))
 			continue
@@ -134,18 +136,23 @@ func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string)
 		}
 		a := h.request(ctx, next)
 		d.cause = errors.Join(d.cause, next.cause)
-		if a.Status == StatusDuplicate && a.Reason == reasonTurn {
+		switch {
+		case a.Status == StatusDuplicate && a.Reason == reasonTurn:
 			// It carries its label until the run takes it off: this end's room is the next one's.
-			continue
-		}
-		if a.Status == StatusRefused {
-			// Its asker may not ask any more, or it was closed: the next one has the room.
+			nobody = later(reasonTurn)
+		case a.Status == StatusRefused, next.gone(a):
+			// Its asker may not ask any more, or it was closed or deleted: the next one has the room.
 			h.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "waiting request refused", slog.Int(keyIssue, issue.Number), slog.String(keyReason, a.Reason))
-			continue
+		default:
+			return a
 		}
-		return a
 	}
-	return accepted(StatusRecorded, "closed")
+	return nobody
+}
+
+// gone: the issue was not there any more when it was looked at. What fails after the claim is the dispatch, and would with every other issue.
+func (d *delivery) gone(a answer) bool {
+	return a.Status == StatusFailed && a.Reason == "not_found" && d.t.ID == ""
 }
 
 // waiting is the request of an issue in the queue, as the dispatch that it is now.

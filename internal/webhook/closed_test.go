@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -20,7 +21,15 @@ type board struct {
 	mu      sync.Mutex
 	queued  []int
 	removed []string
-	touched []int // issues whose labels were set
+	touched []int         // issues whose labels were set
+	gone    map[int]error // issues that are listed and cannot be had
+}
+
+func (b *board) Issue(ctx context.Context, n int) (forge.Issue, error) {
+	if err := b.gone[n]; err != nil {
+		return forge.Issue{}, err
+	}
+	return b.world.Issue(ctx, n)
 }
 
 func (b *board) Labelled(_ context.Context, label string) ([]forge.Issue, error) {
@@ -118,21 +127,55 @@ func TestTwoEndsInARowStartTwoWaitingIssues(t *testing.T) {
 	if first.Status != "dispatched" || second.Status != "dispatched" || !slices.Equal(issues(), []string{"8", "9"}) {
 		t.Fatalf("%v, %v, runs for %q; want one for each", first, second, issues())
 	}
-	if g := end(25, "d3"); g.String() != "202 recorded closed" || len(issues()) != 2 {
-		t.Errorf("a third end: %v, runs for %q; both have been started", g, issues())
+	// A third end finds none that nobody has started, and is not lost: it comes again, as often as it takes.
+	for range 2 {
+		if g := end(25, "d3"); g.String() != "503 retry turn" || len(issues()) != 2 {
+			t.Errorf("a third end: %v, runs for %q; both have been started", g, issues())
+		}
 	}
 	// The first end, told again when its issue waits no more, has had its run.
 	b.queued = []int{9, 10}
 	if g := end(23, "d4"); g.Status != "duplicate" || len(issues()) != 2 {
 		t.Errorf("the first end again: %v, runs for %q", g, issues())
 	}
-	// A request whose run found no room waits anew, and the next end starts it.
-	b.queued = []int{8}
+	// The run of 8 found no room, so that 8 waits anew: the third end, told again, starts it, once.
+	b.queued = []int{8, 9}
 	r.deliver("workflow_run", "d5", labeled(8, map[string]any{
 		"action": "completed", "workflow_run": runEvent("proctor #8 "+first.Run, "completed", nil),
 	}))
-	if g := end(26, "d6"); g.Status != "dispatched" || !slices.Equal(issues(), []string{"8", "9", "8"}) {
-		t.Errorf("it waits anew: %v, runs for %q", g, issues())
+	for _, want := range []string{"dispatched", "duplicate"} {
+		if g := end(25, "d3"); g.Status != want || !slices.Equal(issues(), []string{"8", "9", "8"}) {
+			t.Errorf("the third end again: %v, runs for %q", g, issues())
+		}
+	}
+	// The control: where nobody waits any more there is nothing to come again for.
+	b.queued = nil
+	if g := end(26, "d6"); g.String() != "202 recorded closed" {
+		t.Errorf("nobody waits: %v", g)
+	}
+}
+
+// A run that ends without a draft makes room, too: its end comes again where all that wait have been started.
+func TestTheEndOfARunComesAgainWhereAllThatWaitHaveBeenStarted(t *testing.T) {
+	t.Parallel()
+	r, b := boarded(t)
+	r.w.issue = newWorld().issue
+	first := r.deliver("issues", "d1", labeled(3, nil))
+	b.queued = []int{8}
+	if g := r.deliver("pull_request", "d2", endedPull(t, "proctor/issue-4", false, 23)); g.Status != "dispatched" {
+		t.Fatal(g)
+	}
+	ended := func() got {
+		return r.deliver("workflow_run", "d3", labeled(3, map[string]any{
+			"action": "completed", "workflow_run": runEvent("proctor #3 "+first.Run, "completed", nil),
+		}))
+	}
+	if g := ended(); g.String() != "503 retry turn" || r.w.dispatched() != 2 {
+		t.Errorf("%v, %d runs", g, r.w.dispatched())
+	}
+	b.queued = []int{8, 9}
+	if g := ended(); g.String() != "202 recorded ended" || r.w.dispatched() != 3 || r.w.runs[2][trigger.InputIssue] != "9" {
+		t.Errorf("told again when another waits: %v, runs %v", g, r.w.runs)
 	}
 }
 
@@ -144,9 +187,14 @@ func TestConcurrentEndsStartEachWaitingIssueOnce(t *testing.T) {
 		b.queued = append(b.queued, 100+n)
 	}
 	var wg sync.WaitGroup
+	var again atomic.Int32
 	for n := range ends {
 		body := endedPull(t, "proctor/issue-3", false, 30+n)
-		wg.Go(func() { r.deliver("pull_request", fmt.Sprint("d", n), body) })
+		wg.Go(func() {
+			if g := r.deliver("pull_request", fmt.Sprint("d", n), body); g.String() == "503 retry turn" {
+				again.Add(1)
+			}
+		})
 	}
 	wg.Wait()
 	seen := map[string]int{}
@@ -155,6 +203,9 @@ func TestConcurrentEndsStartEachWaitingIssueOnce(t *testing.T) {
 	}
 	if len(seen) != waiting || len(r.w.runs) != waiting {
 		t.Errorf("runs per issue %v, want one for each of %d", seen, waiting)
+	}
+	if told := int(again.Load()); told != ends-waiting {
+		t.Errorf("%d ends come again, want the %d that started none", told, ends-waiting)
 	}
 }
 
@@ -217,6 +268,23 @@ func TestARunThatEndsWithoutADraftStartsWhatWaited(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("an end with %s: runs for issues %q, want %q", label, got, want)
 		}
+	}
+}
+
+// One that was deleted or transferred after it was listed holds nobody up either; one whose dispatch fails does, since the next one's would.
+func TestAWaitingIssueThatIsGoneHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]error{"deleted": forge.ErrNotFound, "transferred": forge.ErrMoved} {
+		r, b := boarded(t, 8, 9)
+		b.gone = map[int]error{8: gone}
+		if g := r.deliver("pull_request", "d1", endedPull(t, "proctor/issue-3", false, 23)); g.Status != "dispatched" || r.w.runs[0][trigger.InputIssue] != "9" {
+			t.Errorf("%s: %v, runs %v", name, g, r.w.runs)
+		}
+	}
+	r, _ := boarded(t, 8, 9)
+	r.w.fail = func(bool) error { return forge.ErrNotFound }
+	if g := r.deliver("pull_request", "d1", endedPull(t, "proctor/issue-3", false, 23)); g.String() != "202 failed not_found" || len(r.w.comments) != 1 {
+		t.Errorf("control: no workflow: %v, told %q", g, r.w.comments)
 	}
 }
 

@@ -130,7 +130,8 @@ func forgeAnswer(err error) answer {
 		return accepted(StatusFailed, "credentials")
 	case errors.Is(err, forge.ErrForbidden):
 		return accepted(StatusFailed, "permission")
-	case errors.Is(err, forge.ErrNotFound):
+	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrMoved):
+		// An issue that was transferred does not come back either.
 		return accepted(StatusFailed, "not_found")
 	case errors.Is(err, forge.ErrInvalid):
 		return accepted(StatusFailed, "refused_by_forge")
