@@ -140,6 +140,47 @@ func TestARunIsKnownByTheIdInItsName(t *testing.T) {
 	}
 }
 
+// INV-45: a push, a merge request or a schedule can bring the variable of a run of ours along; only what a trigger or the API starts is ours.
+func TestAPipelineIsKnownByTheIdInItsVariables(t *testing.T) {
+	t.Parallel()
+	id := NewID("gitlab:1#2@3")
+	read := func(attributes string) (Trigger, error) {
+		return ParseGitLab("Pipeline Hook", []byte(`{"object_kind":"pipeline","user":{"id":7,"username":"ann"},
+			"project":{"id":5,"path_with_namespace":"group/sub/shop","default_branch":"trunk"},
+			"merge_request":null,"builds":[],"object_attributes":{"id":31,"iid":3,"ref":"trunk","sha":"abc","created_at":"2026-01-02 15:23:28 UTC",`+attributes+`}}`), Options{})
+	}
+	variables := func(key, value string) string {
+		return `"variables":[{"key":"PROCTOR_ISSUE","value":"3"},{"key":"` + key + `","value":"` + value + `"}]`
+	}
+	for status, want := range map[string]string{
+		"created": "queued ", "waiting_for_resource": "queued ", "manual": "queued ", "running": "in_progress ", "canceling": "in_progress ",
+		"success": "completed success", "failed": "completed failure", "canceled": "completed cancelled", "skipped": "completed skipped",
+	} {
+		for _, source := range []string{"trigger", "api"} {
+			tr, err := read(`"tag":false,"source":"` + source + `","status":"` + status + `",` + variables("PROCTOR_ID", id))
+			if err != nil || tr.Kind != KindRun || tr.ID != id || tr.Repo.FullName() != "group/sub/shop" || tr.Run.ID != 31 || tr.Run.Branch != "trunk" || tr.Run.Status+" "+tr.Run.Conclusion != want {
+				t.Errorf("%s by %s: %+v of %+v, %v", status, source, tr.Run, tr, err)
+			}
+		}
+	}
+	for name, attributes := range map[string]string{
+		"a push with the variable":   `"source":"push",` + variables("PROCTOR_ID", id),
+		"a merge request's":          `"source":"merge_request_event",` + variables("PROCTOR_ID", id),
+		"a schedule's":               `"source":"schedule",` + variables("PROCTOR_ID", id),
+		"by hand in the web":         `"source":"web",` + variables("PROCTOR_ID", id),
+		"of a parent pipeline":       `"source":"parent_pipeline",` + variables("PROCTOR_ID", id),
+		"nothing said of its source": variables("PROCTOR_ID", id),
+		"a tag of the branch's name": `"tag":true,"source":"api",` + variables("PROCTOR_ID", id),
+		"another variable":           `"source":"api",` + variables("TITLE", id),
+		"more than the id":           `"source":"api",` + variables("PROCTOR_ID", "fix typo "+id),
+		"no variables":               `"source":"api","variables":null`,
+	} {
+		if r := reading(read(`"status":"success",` + attributes)); r != "ignored other_run" {
+			t.Errorf("%s: %s", name, r)
+		}
+	}
+}
+
 func TestManualTriggersSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	if _, err := FromIssue(GitHub, Repo{}, 0, Actor{}); err == nil || !strings.Contains(err.Error(), "--issue 12") {

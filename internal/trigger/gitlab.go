@@ -80,7 +80,7 @@ const publicLevel = 20
 // and not in changes.labels.previous. Issue.Number and Change.Number are iids.
 func ParseGitLab(event string, body []byte, o Options) (Trigger, error) {
 	kind := strings.TrimPrefix(event, "Confidential ")
-	if kind != "Issue Hook" && kind != "Note Hook" && kind != "Merge Request Hook" {
+	if kind != "Issue Hook" && kind != "Note Hook" && kind != "Merge Request Hook" && kind != "Pipeline Hook" {
 		return Trigger{}, ignored(ReasonEvent, "event %s", name(event))
 	}
 	var e glEvent
@@ -105,6 +105,8 @@ func ParseGitLab(event string, body []byte, o Options) (Trigger, error) {
 		t, err = gitlabIssue(t, e, o)
 	case "Merge Request Hook":
 		t, err = gitlabMerge(t, e)
+	case "Pipeline Hook":
+		t, err = gitlabPipeline(t, body)
 	default:
 		t, err = gitlabNote(t, e, o)
 	}

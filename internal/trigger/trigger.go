@@ -75,7 +75,7 @@ type ReviewRef struct {
 type RunRef struct {
 	ID         int64
 	Title      string
-	Path       string // of the workflow's file in the repository; GitHub may add "@" and a ref
+	Path       string // of the workflow's file in the repository; GitHub may add "@" and a ref; "" on GitLab, which has one
 	Branch     string // that the file and the commit are of
 	Status     string // "queued", "in_progress" or "completed"
 	Conclusion string // "success", "failure", "cancelled", "startup_failure", …; empty until completed

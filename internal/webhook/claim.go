@@ -59,10 +59,10 @@ func (c Claim) Held() []string {
 	return append(slices.Clip(c.Keys), c.Turn)
 }
 
-// dispatchedAs: the run is of the workflow and branch that the claim's run was dispatched on.
+// dispatchedAs: the run is of the workflow and branch that the claim's run was dispatched on. A GitLab project has one file of pipelines.
 func (c Claim) dispatchedAs(r trigger.RunRef) bool {
 	file := ".github/workflows/" + path.Base(c.File)
-	return r.Branch == c.To.Repo.DefaultBranch && (r.Path == file || strings.HasPrefix(r.Path, file+"@"))
+	return r.Branch == c.To.Repo.DefaultBranch && (c.To.Forge == trigger.GitLab || r.Path == file || strings.HasPrefix(r.Path, file+"@"))
 }
 
 // Errors of a Store that callers decide on. Any other error means that the store did not say.

@@ -63,7 +63,7 @@ func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	case err != nil:
 		d.cause = err
 		return later("store")
-	case c.To.Repo.ID != d.t.Repo.ID || c.To.Repo.FullName() != d.t.Repo.FullName() || !c.dispatchedAs(*d.t.Run):
+	case c.To.Forge != d.t.Forge || c.To.Repo.ID != d.t.Repo.ID || c.To.Repo.FullName() != d.t.Repo.FullName() || !c.dispatchedAs(*d.t.Run):
 		return accepted(StatusIgnored, string(trigger.ReasonOtherRun))
 	}
 	state, lease := h.stateOf(d.t.Run.Status)

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/trigger"
 	"github.com/proctor-ci/proctor/internal/webhook"
 )
 
@@ -249,6 +251,47 @@ func TestAStrangersRunWithOurIdInItsTitleIsNotOurs(t *testing.T) {
 	// The control: the dispatched run of our workflow, by the path that GitHub gives with its ref.
 	if answer, state := ended("d2", map[string]any{"path": ".github/workflows/proctor.yml@trunk"}); answer != "202 recorded ended" || state != "ended" {
 		t.Errorf("control: %s, and the claim is %s", answer, state)
+	}
+}
+
+// INV-45: the same of a GitLab pipeline, whose variable is whoever's who started it. Its end makes room as a run's on GitHub does.
+func TestAGitLabPipelineIsOursByItsSourceAndBranch(t *testing.T) {
+	t.Parallel()
+	r, b := boarded(t)
+	r.w.issue = newWorld().issue
+	first := r.gitlab("Issue Hook", "k1", labeledOnGitLab(3))
+	b.queued = []int{8}
+	r.w.issue = func(n int) forge.Issue {
+		return forge.Issue{Number: n, Title: title(n), State: "open", Labels: []string{map[bool]string{true: "proctor:failed", false: "proctor:queued"}[n == 3]}}
+	}
+	told := func(key, project, source, ref, status string) (string, string) {
+		g := r.gitlab("Pipeline Hook", key, fmt.Appendf(nil, `{"object_kind":"pipeline","user":{"id":7,"username":"ann"},
+			"project":{"id":5,"path_with_namespace":%q,"default_branch":"trunk"},
+			"object_attributes":{"id":31,"ref":%q,"tag":false,"source":%q,"status":%q,"variables":[{"key":"PROCTOR_ID","value":%q}]}}`, project, ref, source, status, first.Run))
+		c, err := r.store.Find(context.Background(), []string{first.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.String(), c.State.String()
+	}
+	for key, at := range map[string][3]string{
+		"a push": {"group/sub/shop", "push", "trunk"}, "a branch": {"group/sub/shop", "api", "mine"}, "another project": {"group/sub/shed", "api", "trunk"},
+	} {
+		if g, state := told(key, at[0], at[1], at[2], "failed"); g != "202 ignored other_run" || state != "dispatched" || r.w.dispatched() != 1 {
+			t.Errorf("%s: %s, the claim is %s, %d runs", key, g, state, r.w.dispatched())
+		}
+	}
+	// The control: ours runs, and ends.
+	if g, state := told("k2", "group/sub/shop", "trigger", "trunk", "running"); g != "202 recorded running" || state != "running" {
+		t.Errorf("control: %s, and the claim is %s", g, state)
+	}
+	for _, key := range []string{"k3", "k4"} { // told twice
+		if g, state := told(key, "group/sub/shop", "trigger", "trunk", "failed"); g != "202 recorded ended" || state != "ended" || r.w.dispatched() != 2 {
+			t.Errorf("control: %s, the claim is %s, %d runs", g, state, r.w.dispatched())
+		}
+	}
+	if r.w.runs[1][trigger.InputIssue] != "8" {
+		t.Errorf("its room went to %v", r.w.runs[1])
 	}
 }
 

@@ -229,6 +229,26 @@ func (r *rig) deliver(event, id string, body []byte) got {
 	return send(r.h, githubRequest(event, id, body))
 }
 
+func gitlabRequest(event, token, key string, body []byte) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/gitlab", bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Gitlab-Event", event)
+	r.Header.Set("X-Gitlab-Token", token)
+	r.Header.Set("Idempotency-Key", key)
+	return r
+}
+
+func (r *rig) gitlab(event, key string, body []byte) got {
+	return send(r.h, gitlabRequest(event, "glt-SAMPLE", key, body))
+}
+
+// labeledOnGitLab is labeled for a GitLab project.
+func labeledOnGitLab(n int) []byte {
+	return fmt.Appendf(nil, `{"object_kind":"issue","user":{"id":7,"username":"ann"},"project":{"id":5,"path_with_namespace":"group/sub/shop","default_branch":"trunk"},
+		"object_attributes":{"id":900,"iid":%d,"title":"Issue %d","description":"as said","state":"opened","action":"update","discussion_locked":true},
+		"changes":{"labels":{"previous":[],"current":[{"title":"proctor"}]}}}`, n, n)
+}
+
 // labeled is a delivery's body for issue n; edit changes members by dotted path.
 func labeled(n int, edit map[string]any) []byte {
 	return event(map[string]any{"action": "labeled", "label": map[string]any{"name": "proctor"}}, n, edit)

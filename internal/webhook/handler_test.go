@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -277,16 +276,8 @@ func TestAForgeThatHangsIsGivenUpInTime(t *testing.T) {
 func TestGitLabDeliveriesComeThroughTheSameDoor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	body := []byte(`{"object_kind":"issue","user":{"id":7,"username":"ann"},"project":{"id":5,"path_with_namespace":"group/sub/shop","default_branch":"trunk"},
-		"object_attributes":{"id":900,"iid":3,"title":"Issue 3","description":"as said","state":"opened","action":"update","discussion_locked":true},
-		"changes":{"labels":{"previous":[],"current":[{"title":"proctor"}]}}}`)
 	post := func(token, key string) got {
-		req := httptest.NewRequest(http.MethodPost, "/gitlab", bytes.NewReader(body))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-Gitlab-Event", "Issue Hook")
-		req.Header.Set("X-Gitlab-Token", token)
-		req.Header.Set("Idempotency-Key", key)
-		return send(r.h, req)
+		return send(r.h, gitlabRequest("Issue Hook", token, key, labeledOnGitLab(3)))
 	}
 	if g := post("glt-SAMPLE", "k1"); g.Status != "dispatched" || r.w.runs[0]["issue"] != "3" {
 		t.Errorf("%v", g)
