@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/forge/github"
 	"github.com/proctor-ci/proctor/internal/forge/gitlab"
 	"github.com/proctor-ci/proctor/internal/policy"
@@ -60,7 +61,7 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 	var door doors
 	if len(c.GitHubSecrets) > 0 {
 		var app *ghapp.App
-		if door.github, app, err = githubDoor(e); err != nil {
+		if door.github, door.pulls, app, err = githubDoor(e); err != nil {
 			return nil, err
 		}
 		if app != nil {
@@ -75,7 +76,7 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 			return nil, err
 		}
 	}
-	c.Connect = door.connect
+	c.Connect, c.Pulls = door.connect, door.counter
 	return webhook.New(c)
 }
 
@@ -90,8 +91,11 @@ func rules(e env) (policy.Rules, error) {
 
 // doors are the forges that are configured; nil for the other.
 type doors struct {
-	github, gitlab func(ctx context.Context, to webhook.Target) (webhook.Forge, error)
+	github, gitlab connector
+	pulls          connector // github's, to read pull requests
 }
+
+type connector = func(ctx context.Context, to webhook.Target) (webhook.Forge, error)
 
 func (d doors) connect(ctx context.Context, to webhook.Target) (webhook.Forge, error) {
 	switch {
@@ -103,51 +107,66 @@ func (d doors) connect(ctx context.Context, to webhook.Target) (webhook.Forge, e
 	return nil, webhook.ErrNoInstallation
 }
 
-func githubDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), *ghapp.App, error) {
+// counter is connect for counting pull requests: an App's token for that is another one.
+func (d doors) counter(ctx context.Context, to webhook.Target) (forge.PullCounter, error) {
+	if to.Forge == trigger.GitHub && d.pulls != nil {
+		d.github = d.pulls
+	}
+	f, err := d.connect(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return f.(forge.PullCounter), nil // both forges' clients are
+}
+
+func githubDoor(e env) (door, pulls connector, app *ghapp.App, err error) {
 	base := e.getenv("GITHUB_API_URL")
 	if _, err := github.New(github.Config{BaseURL: base, Owner: "owner", Repo: "name"}); err != nil {
-		return nil, nil, fmt.Errorf("GITHUB_API_URL: %w", err)
+		return nil, nil, nil, fmt.Errorf("GITHUB_API_URL: %w", err)
 	}
 	id, err := e.appID()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	token, err := e.secret("GITHUB_TOKEN")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	switch {
 	case id != 0:
 		return appDoor(e, base, id)
 	case token != "":
-		return func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
+		door = func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
 			return github.New(github.Config{BaseURL: base, Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, HTTP: &http.Client{Timeout: forgeTime}})
-		}, nil, nil
+		}
+		return door, door, nil, nil
 	}
-	return nil, nil, errors.New("nothing may start runs on GitHub: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_TOKEN")
+	return nil, nil, nil, errors.New("nothing may start runs on GitHub: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_TOKEN")
 }
 
-func appDoor(e env, base string, id int64) (func(context.Context, webhook.Target) (webhook.Forge, error), *ghapp.App, error) {
+func appDoor(e env, base string, id int64) (door, pulls connector, app *ghapp.App, err error) {
 	c := ghapp.Config{BaseURL: base, AppID: id}
 	if err := privateKey(e, &c); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	app, err := ghapp.New(c)
-	if err != nil {
-		return nil, nil, err
+	if app, err = ghapp.New(c); err != nil {
+		return nil, nil, nil, err
 	}
-	return func(ctx context.Context, to webhook.Target) (webhook.Forge, error) {
-		client, err := app.Client(ctx, to.Install, to.Repo.Owner, to.Repo.Name)
-		if errors.Is(err, ghapp.ErrNotInstalled) {
-			app.Forget(to.Install)
-			return nil, webhook.ErrNoInstallation
+	by := func(get func(ctx context.Context, install int64, owner, repo string) (*http.Client, error)) connector {
+		return func(ctx context.Context, to webhook.Target) (webhook.Forge, error) {
+			client, err := get(ctx, to.Install, to.Repo.Owner, to.Repo.Name)
+			if errors.Is(err, ghapp.ErrNotInstalled) {
+				app.Forget(to.Install)
+				return nil, webhook.ErrNoInstallation
+			}
+			if err != nil {
+				return nil, err
+			}
+			client.Timeout = forgeTime
+			return github.New(github.Config{BaseURL: base, Owner: to.Repo.Owner, Repo: to.Repo.Name, HTTP: client})
 		}
-		if err != nil {
-			return nil, err
-		}
-		client.Timeout = forgeTime
-		return github.New(github.Config{BaseURL: base, Owner: to.Repo.Owner, Repo: to.Repo.Name, HTTP: client})
-	}, app, nil
+	}
+	return by(app.Client), by(app.PullsClient), app, nil
 }
 
 // privateKey finds the App's private key: in the environment, a file, a parameter, or in KMS.
@@ -179,7 +198,7 @@ func privateKey(e env, c *ghapp.Config) error {
 	return nil
 }
 
-func gitlabDoor(e env) (func(context.Context, webhook.Target) (webhook.Forge, error), error) {
+func gitlabDoor(e env) (connector, error) {
 	server := e.getenv("GITLAB_URL")
 	token, err := e.secret("GITLAB_TOKEN")
 	if err != nil {

@@ -49,6 +49,7 @@ type Claim struct {
 	To    Target // where to look the run up
 	File  string // the workflow
 	Issue int
+	Full  int `json:",omitempty"` // of a watched repository: so many pull requests leave no room; 0 where nobody has said
 }
 
 // Held are all names but the id.

@@ -65,7 +65,7 @@ func (h *Handler) unlabel(ctx context.Context, f Forge, number int) error {
 	if err != nil {
 		return err
 	}
-	states := policy.Labels{Trigger: h.cfg.Rules.Label}
+	states := h.labels()
 	_, remove := states.Next(issue.Labels, policy.EventFinished)
 	if issue.State == "open" {
 		// A pull request that was closed and not merged leaves the issue open, and somebody may have asked again.
@@ -96,12 +96,15 @@ func (h *Handler) freed(ctx context.Context, d *delivery, c Claim) answer {
 	case err != nil:
 		d.cause = err
 		return forgeAnswer(err)
-	}
-	states := policy.Labels{Trigger: h.cfg.Rules.Label}
-	for _, label := range issue.Labels {
-		if strings.EqualFold(label, states.Queued()) || strings.EqualFold(label, states.Running()) || strings.EqualFold(label, states.Review()) {
-			return accepted(StatusRecorded, "no_room")
+	case h.labelled(issue, h.labels().Queued()):
+		if err := h.full(ctx, c.To); err != nil {
+			// Where nobody may count, an end that is heard of has to start it.
+			d.cause = err
+			return forgeAnswer(err)
 		}
+		return accepted(StatusRecorded, "no_room")
+	case h.holdsRoom(issue):
+		return accepted(StatusRecorded, "no_room")
 	}
 	return h.release(ctx, f, d, "ended:"+c.ID)
 }
@@ -117,11 +120,16 @@ func (h *Handler) release(ctx context.Context, f Forge, d *delivery, end string)
 	if !ok {
 		return accepted(StatusRecorded, "closed")
 	}
-	queue, err := lister.Labelled(ctx, policy.Labels{Trigger: h.cfg.Rules.Label}.Queued())
+	queue, err := lister.Labelled(ctx, h.labels().Queued())
 	if err != nil {
 		d.cause = err
 		return forgeAnswer(err)
 	}
+	return h.first(ctx, f, d, queue, end)
+}
+
+// first is release for a queue that is known.
+func (h *Handler) first(ctx context.Context, f Forge, d *delivery, queue []forge.Issue, end string) answer {
 	nobody := accepted(StatusRecorded, "closed")
 	for _, issue := range queue {
 		next, err := h.waiting(ctx, f, d, issue, end)

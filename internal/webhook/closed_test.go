@@ -23,6 +23,10 @@ type board struct {
 	removed []string
 	touched []int         // issues whose labels were set
 	gone    map[int]error // issues that are listed and cannot be had
+
+	running   []forge.Issue
+	open      int // pull requests of ours
+	uncounted error
 }
 
 func (b *board) Issue(ctx context.Context, n int) (forge.Issue, error) {
@@ -32,7 +36,18 @@ func (b *board) Issue(ctx context.Context, n int) (forge.Issue, error) {
 	return b.world.Issue(ctx, n)
 }
 
+func (b *board) OpenPulls(_ context.Context, prefix string) ([]string, error) {
+	var out []string
+	for n := range b.open {
+		out = append(out, fmt.Sprint(prefix, n))
+	}
+	return out, b.uncounted
+}
+
 func (b *board) Labelled(_ context.Context, label string) ([]forge.Issue, error) {
+	if label == "proctor:running" {
+		return b.running, nil
+	}
 	var out []forge.Issue
 	for _, n := range b.queued {
 		out = append(out, forge.Issue{Number: n, State: "open", Labels: []string{label}})

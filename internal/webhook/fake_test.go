@@ -43,6 +43,7 @@ type world struct {
 	comments  []string
 	reactions []forge.Reaction
 	calls     int
+	over      bool // what was dispatched has ended
 }
 
 // newWorld is a world in which a labelled issue may run.
@@ -99,7 +100,7 @@ func (w *world) FindRun(_ context.Context, _, branch, id string, _ time.Time) (f
 	defer w.mu.Unlock()
 	for i, in := range w.runs {
 		if in[trigger.InputID] == id && w.refs[i] == branch {
-			return forge.Run{ID: 1, Title: "proctor " + id, Status: "queued"}, nil
+			return forge.Run{ID: 1, Title: "proctor " + id, Status: map[bool]string{true: "completed", false: "queued"}[w.over]}, nil
 		}
 	}
 	return forge.Run{}, forge.ErrNotFound

@@ -17,14 +17,20 @@ type Reaped struct {
 	Freed   int // claims given back: their event can be delivered again
 	Advance int // claims whose run was found and noted
 	Failed  int // claims nobody could be asked about; the next round tries again
+	Started int // requests that waited for room
 }
 
 // Reap looks at every claim whose lease is over. One that was being dispatched, or whose run never
 // started, is given back, after the forge was asked for the run where it can be; a run that
-// was not heard of again counts as over; one that has been over for long is forgotten.
+// was not heard of again counts as over; one that has been over for long is forgotten. After them come the repositories that are
+// watched for room.
 func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 	var out Reaped
-	claims, unread := h.cfg.Store.Expired(ctx, reapBatch)
+	expired, unread := h.cfg.Store.Expired(ctx, reapBatch)
+	watched, claims := parted(expired)
+	// Taken before the claims, which may have more to say of the same repositories, and looked at after them.
+	due, err := h.due(ctx, watched)
+	unread = errors.Join(unread, err)
 	for _, c := range claims {
 		freed, err := h.reap(ctx, c)
 		attrs := []slog.Attr{
@@ -43,7 +49,19 @@ func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 			out.Advance++
 		}
 	}
+	out.Started = h.look(ctx, due)
 	return out, unread
+}
+
+func parted(all []Claim) (watched, claims []Claim) {
+	for _, c := range all {
+		if isWatch(c) {
+			watched = append(watched, c)
+		} else {
+			claims = append(claims, c)
+		}
+	}
+	return watched, claims
 }
 
 func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {
@@ -51,7 +69,7 @@ func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {
 	case Ended:
 		return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
 	case Running:
-		return false, h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
+		return false, h.ended(ctx, c)
 	}
 	f, err := h.cfg.Connect(ctx, c.To)
 	if errors.Is(err, ErrNoInstallation) {
@@ -69,15 +87,28 @@ func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {
 			return false, err
 		}
 	}
+	if c.State == Dispatched && c.Turn != "" {
+		// The end that started it has been dealt with; that of one which was never dispatched comes again by itself.
+		if err := h.watch(ctx, c.To, 0); err != nil {
+			return false, err
+		}
+	}
 	return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
+}
+
+// ended notes the end of a run that no delivery told of, and so left its room to nobody.
+func (h *Handler) ended(ctx context.Context, c Claim) error {
+	if err := h.watch(ctx, c.To, c.Issue); err != nil {
+		return err
+	}
+	return h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
 }
 
 // found notes a run that the claim did not know of. One that still waits for a runner is as good as
 // running: it must not be asked for again.
 func (h *Handler) found(ctx context.Context, c Claim, run forge.Run) error {
-	state, lease := h.stateOf(run.Status)
-	if state != Ended {
-		state, lease = Running, h.cfg.Leases.Running
+	if state, _ := h.stateOf(run.Status); state == Ended {
+		return h.ended(ctx, c)
 	}
-	return h.cfg.Store.Mark(ctx, c.ID, c.Attempt, state, lease)
+	return h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Running, h.cfg.Leases.Running)
 }

@@ -162,3 +162,38 @@ func TestTheAttemptsAtADeliveryOutlastADay(t *testing.T) {
 		t.Errorf("%d attempts in %s, want 12 in more than a day", len(j.all), d)
 	}
 }
+
+// hung is a forge's log that does not answer.
+type hung struct{ journal }
+
+func (h *hung) Attempts(ctx context.Context, _ time.Time) ([]webhook.Attempt, bool, error) {
+	<-ctx.Done()
+	return nil, false, ctx.Err()
+}
+
+// INV-46: a sweep that uses up its time leaves the reaper its half.
+func TestASweepThatHangsLeavesTheReaperItsTime(t *testing.T) {
+	t.Parallel()
+	var r *rig
+	r = newRig(t, func(c *webhook.Config) {
+		c.Attempts = &hung{}
+		c.Connect = func(ctx context.Context, _ webhook.Target) (webhook.Forge, error) { return r.w, ctx.Err() }
+	})
+	r.w.fail = func(bool) error { return forge.ErrUnavailable }
+	if g := r.deliver("issues", "d1", labeled(3, nil)); g.String() != "503 retry unknown_outcome" {
+		t.Fatal(g)
+	}
+	r.clock.Advance(time.Hour)
+	// The control first: without any time nothing can be asked about the claim.
+	for _, c := range []struct {
+		patience time.Duration
+		says     string
+	}{{0, "claim not reaped"}, {time.Second, "claim given back"}} {
+		ctx, done := context.WithTimeout(t.Context(), c.patience)
+		a, err := r.h.Lambda(ctx, []byte(`{"source":"aws.events","detail-type":"Scheduled Event"}`))
+		done()
+		if err != nil || !strings.Contains(a.Body, `"retry"`) || !strings.Contains(r.log.String(), c.says) {
+			t.Errorf("%s: %+v, %v; the log does not say %q: %s", c.patience, a, err, c.says, r.log)
+		}
+	}
+}

@@ -66,7 +66,9 @@ type Config struct {
 	Paths []string
 
 	Connect func(ctx context.Context, to Target) (Forge, error)
-	Store   Store
+	// Pulls counts a repository's open pull requests, for requests that wait for room; with nil they are started by ends alone.
+	Pulls func(ctx context.Context, to Target) (forge.PullCounter, error)
+	Store Store
 	// Queue keeps verified deliveries for Work. With nil a delivery is dealt with before it is answered.
 	Queue Queue
 	// Attempts lists what the forge sent here, for Sweep; nil where there is no such list.

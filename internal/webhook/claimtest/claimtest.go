@@ -44,7 +44,7 @@ const lease = time.Minute
 
 func claim(id string, keys ...string) webhook.Claim {
 	return webhook.Claim{
-		ID: id, Keys: keys, File: "proctor.yml", Issue: 3,
+		ID: id, Keys: keys, File: "proctor.yml", Issue: 3, Full: 4,
 		To: webhook.Target{Forge: trigger.GitHub, Repo: trigger.Repo{Owner: "octo", Name: "shop", ID: 5, DefaultBranch: "main"}, Install: 6},
 	}
 }
@@ -165,7 +165,12 @@ func takeover(t *testing.T, s webhook.Store, clock *Clock) {
 	clock.Advance(time.Second)
 	_, err = s.Find(ctx, []string{"k1"})
 	wantErr(t, err, webhook.ErrNoClaim)
-	second := take(t, s, claim("a", "k2"))
+	other := claim("a", "k2")
+	other.Full = 9
+	second := take(t, s, other)
+	if got, err := s.Find(ctx, []string{"k2"}); err != nil || got.Full != 9 || second.Full != 9 {
+		t.Errorf("%+v, %v; want what the second attempt said of itself", got, err)
+	}
 	if second.Attempt != 2 || !second.Created.Equal(first.Created) {
 		t.Errorf("attempt %d created %v, want 2 and the first one's %v", second.Attempt, second.Created, first.Created)
 	}

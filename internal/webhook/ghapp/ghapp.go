@@ -53,6 +53,7 @@ type App struct {
 type target struct {
 	install     int64
 	owner, repo string
+	pulls       bool // to read pull requests, and nothing else
 }
 
 // maxClients bounds the token cache; a full one is emptied, which costs a token request each.
@@ -96,10 +97,19 @@ func New(c Config) (*App, error) {
 // repository and to what a webhook needs: read its metadata, write issues, start workflows. The token is
 // asked for now, so that a missing installation is ErrNotInstalled here and no odd failure later.
 func (a *App) Client(ctx context.Context, install int64, owner, repo string) (*http.Client, error) {
-	if install <= 0 {
+	return a.client(ctx, target{install: install, owner: owner, repo: repo})
+}
+
+// PullsClient is Client for reading pull requests, and nothing else: an App may do without that permission.
+func (a *App) PullsClient(ctx context.Context, install int64, owner, repo string) (*http.Client, error) {
+	return a.client(ctx, target{install: install, owner: owner, repo: repo, pulls: true})
+}
+
+func (a *App) client(ctx context.Context, t target) (*http.Client, error) {
+	if t.install <= 0 {
 		return nil, ErrNotInstalled
 	}
-	tr, err := a.transport(target{install, owner, repo})
+	tr, err := a.transport(t)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +128,11 @@ func (a *App) transport(t target) (*ghinstallation.Transport, error) {
 	if tr := a.clients[t]; tr != nil {
 		return tr, nil
 	}
-	tr, err := a.installed(t.install, &github.InstallationTokenOptions{
-		Repositories: []string{t.repo},
-		Permissions: &github.InstallationPermissions{
-			Metadata: github.String("read"), Issues: github.String("write"), Actions: github.String("write"),
-		},
-	})
+	rights := &github.InstallationPermissions{Metadata: github.String("read"), Issues: github.String("write"), Actions: github.String("write")}
+	if t.pulls {
+		rights = &github.InstallationPermissions{Metadata: github.String("read"), PullRequests: github.String("read")}
+	}
+	tr, err := a.installed(t.install, &github.InstallationTokenOptions{Repositories: []string{t.repo}, Permissions: rights})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +209,7 @@ func tokenError(err error) error {
 	case http.StatusForbidden, http.StatusNotFound:
 		return fmt.Errorf("%w (HTTP %d)", ErrNotInstalled, he.Response.StatusCode)
 	case http.StatusUnprocessableEntity:
-		e.Kind, e.Next = forge.ErrForbidden, "give the App the permissions Issues: read and write, Actions: read and write, for the token exchange also Contents and Pull requests: read and write, and approve them in the repository"
+		e.Kind, e.Next = forge.ErrForbidden, "give the App the permissions Issues: read and write, Actions: read and write, Pull requests: read, for the token exchange also Contents and Pull requests: read and write, and approve them in the repository"
 	case http.StatusTooManyRequests:
 		e.Kind = forge.ErrRateLimited
 	}

@@ -150,6 +150,13 @@ func TestATokenIsForOneRepositoryWithTheLeastPermissions(t *testing.T) {
 	if d := cmp.Diff([]string{"token installation-34", "token installation-34"}, g.auth); d != "" {
 		t.Error(d)
 	}
+	if _, err := app.PullsClient(context.Background(), 34, "octo", "shop"); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, map[string]any{"repositories": []any{"shop"}, "permissions": map[string]any{"metadata": "read", "pull_requests": "read"}})
+	if d := cmp.Diff(want, g.asked); d != "" {
+		t.Errorf("asked for, to count pull requests: %s", d)
+	}
 	// E30: a clock that runs ahead by less than a minute does no harm.
 	var claims jwt.RegisteredClaims
 	if _, err := jwt.ParseWithClaims(g.jwts[0], &claims, func(*jwt.Token) (any, error) { return &key.PublicKey, nil }); err != nil {
@@ -159,8 +166,8 @@ func TestATokenIsForOneRepositoryWithTheLeastPermissions(t *testing.T) {
 		t.Errorf("claims %+v", claims)
 	}
 	app.Forget(34)
-	if _, err := app.Client(context.Background(), 34, "octo", "shop"); err != nil || len(g.asked) != 2 {
-		t.Errorf("after Forget: %v, %d tokens asked for, want 2", err, len(g.asked))
+	if _, err := app.Client(context.Background(), 34, "octo", "shop"); err != nil || len(g.asked) != 3 {
+		t.Errorf("after Forget: %v, %d tokens asked for, want 3", err, len(g.asked))
 	}
 }
 
