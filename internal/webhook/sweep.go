@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/proctor-ci/proctor/internal/forge"
 )
 
 // Attempt is one try of the forge's to deliver an event.
@@ -33,7 +35,7 @@ const (
 	sweepPause   = 6 * time.Hour   // the longest between two attempts at one delivery
 	maxAttempts  = 12
 	maxAsked     = 100
-	maxRefused   = 10 // then the forge is away, or the App has no calls left
+	maxAway      = 10 // refusals that say nothing of the delivery: the forge is away, or the App has no calls left
 )
 
 // Swept counts what a sweep did.
@@ -44,8 +46,8 @@ type Swept struct {
 	Complete bool
 }
 
-// Sweep asks for another attempt at every delivery of the last three days that no attempt has got through. One that the forge will not send
-// again holds up no other.
+// Sweep asks for another attempt at every delivery of the last three days that no attempt has got through. However many the forge will not
+// send again hold up no other; a forge that answers for none of them is left alone after a few.
 func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	if h.cfg.Attempts == nil {
 		return Swept{Complete: true}, nil
@@ -58,7 +60,7 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	}
 	h.forgetGivenUp(now)
 	var refused error
-	looks := 0
+	looks, away := 0, 0
 	for _, a := range undelivered(all) {
 		switch {
 		case now.Sub(a.last.At) < waits(a.tries):
@@ -70,12 +72,15 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 				h.giveUp(ctx, a.last)
 			}
 			continue
-		case out.Asked == maxAsked, out.Refused == maxRefused:
+		case out.Asked == maxAsked, away == maxAway:
 			out.Complete = false
 			return out, refused
 		}
 		if err := h.cfg.Attempts.Redeliver(ctx, a.last.ID); err != nil {
 			out.Refused++
+			if concernsAll(err) {
+				away++
+			}
 			refused = fmt.Errorf("delivery %s is not sent again: %w", clip(a.last.Delivery), err)
 			continue
 		}
@@ -83,6 +88,12 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "delivery had failed; asked for it again", slog.String(keyDelivery, a.last.Delivery), slog.String(keyEvent, clip(a.last.Event)))
 	}
 	return out, refused
+}
+
+// concernsAll: the forge did not answer for this delivery, so that the next one would fare no better. One that it answered for adds no attempt to
+// its log and comes first in the next sweep again: were it counted, ten of them would hold up all others until the log forgets them.
+func concernsAll(err error) bool {
+	return errors.Is(err, forge.ErrRateLimited) || errors.Is(err, forge.ErrUnauthorized) || ambiguous(err)
 }
 
 // giveUp tells of a delivery that is not asked for again, once: the store remembers it for as long as the forge lists it. What the store

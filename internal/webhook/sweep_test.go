@@ -21,7 +21,7 @@ type journal struct {
 	short bool
 	asked []int64
 	err   error
-	stuck map[int64]bool // attempts that are not sent again
+	stuck map[int64]error // attempts that are not sent again
 }
 
 func (j *journal) Attempts(_ context.Context, since time.Time) ([]webhook.Attempt, bool, error) {
@@ -36,10 +36,7 @@ func (j *journal) Attempts(_ context.Context, since time.Time) ([]webhook.Attemp
 
 func (j *journal) Redeliver(_ context.Context, id int64) error {
 	j.asked = append(j.asked, id)
-	if j.stuck[id] {
-		return forge.ErrNotFound
-	}
-	return nil
+	return j.stuck[id]
 }
 
 func TestASweepAsksForWhatNoAttemptGotThrough(t *testing.T) {
@@ -117,24 +114,31 @@ func TestADeliveryThatIsGivenUpIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestADeliveryThatIsNotSentAgainHoldsNoOtherUp(t *testing.T) {
+// A refused redelivery adds no attempt: what is refused now comes first in each sweep of the next three days.
+func TestDeliveriesThatAreNotSentAgainHoldNoOtherUp(t *testing.T) {
 	t.Parallel()
-	j := &journal{stuck: map[int64]bool{}}
+	j := &journal{stuck: map[int64]error{}}
 	r := newRig(t, func(c *webhook.Config) { c.Attempts = j })
 	for id := range int64(20) {
 		j.all = append(j.all, webhook.Attempt{ID: id, Delivery: fmt.Sprint("d", id), Event: "issues", At: r.clock.Now().Add(-time.Duration(id+10) * time.Minute)})
 	}
-	j.stuck[19], j.stuck[12] = true, true
+	// The oldest are the first.
+	for id := int64(9); id < 20; id++ {
+		j.stuck[id] = []error{forge.ErrNotFound, forge.ErrInvalid, forge.ErrForbidden, forge.ErrConflict}[id%4]
+	}
 	got, err := r.h.Sweep(context.Background())
-	if !errors.Is(err, forge.ErrNotFound) || !strings.Contains(err.Error(), "d12") || got != (webhook.Swept{Asked: 18, Refused: 2, Complete: true}) {
+	if !errors.Is(err, forge.ErrInvalid) || !strings.Contains(err.Error(), "d9 ") || got != (webhook.Swept{Asked: 9, Refused: 11, Complete: true}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for id := range int64(20) {
-		j.stuck[id] = true
-	}
-	j.asked = nil
-	if got, err := r.h.Sweep(context.Background()); err == nil || got.Complete || len(j.asked) != 10 {
-		t.Errorf("a forge that is away was asked %d times: %+v %v", len(j.asked), got, err)
+	// The control: an answer that would be the same for any of them ends the sweep.
+	for _, away := range []error{forge.ErrUnavailable, forge.ErrRateLimited, forge.ErrUnauthorized, errStore} {
+		for id := range int64(20) {
+			j.stuck[id] = away
+		}
+		j.asked = nil
+		if got, err := r.h.Sweep(context.Background()); !errors.Is(err, away) || got.Complete || len(j.asked) != 10 {
+			t.Errorf("a forge that is away was asked %d times: %+v %v", len(j.asked), got, err)
+		}
 	}
 }
 

@@ -84,6 +84,8 @@ func logError(resp *github.Response) error {
 		e.Kind, e.Next = forge.ErrNotFound, "set the webhook up at the App, not at a repository: only an App's own deliveries are listed"
 	case http.StatusForbidden, http.StatusTooManyRequests:
 		e.Kind = forge.ErrRateLimited
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		e.Kind = forge.ErrInvalid
 	}
 	return e
 }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,27 @@ func TestARefusedTokenIsNamedByWhatMendsIt(t *testing.T) {
 		}
 		if _, err := app.Client(context.Background(), 0, "octo", "shop"); !errors.Is(err, ErrNotInstalled) {
 			t.Errorf("no installation: %v", err)
+		}
+	}
+}
+
+// What GitHub says of one delivery is told apart from what it would say of any.
+func TestARefusedRedeliveryIsToldFromAForgeThatIsAway(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	var status atomic.Int64
+	g.Config.Handler.(*http.ServeMux).HandleFunc("POST /api/v3/app/hook/deliveries/7/attempts", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })
+	app, err := New(Config{BaseURL: g.URL + "/api/v3", AppID: 12, Key: newKey(t, 2048)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[int64]error{
+		202: nil, 400: forge.ErrInvalid, 404: forge.ErrNotFound, 422: forge.ErrInvalid,
+		401: forge.ErrUnauthorized, 403: forge.ErrRateLimited, 429: forge.ErrRateLimited, 500: forge.ErrUnavailable,
+	} {
+		status.Store(code)
+		if err := app.Redeliver(t.Context(), 7); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", code, err, want)
 		}
 	}
 }
