@@ -89,7 +89,7 @@ func (h *Handler) tick(ctx context.Context) answer {
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "sweep", slog.String(keyError, clip(err.Error())))
 		a = later("forge")
 	}
-	// The one must not wait for the other: a store that fails loses no delivery, and a forge that is away keeps no claim.
+	// The one must not wait for the other: a store that fails loses no delivery, and a forge that is away keeps no claim: the sweep leaves time.
 	if _, err := h.Reap(ctx); err != nil {
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "reap", slog.String(keyError, clip(err.Error())))
 		a = later("store")

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -137,6 +140,90 @@ func TestALambdaEventThatIsNoRequestIsAnsweredAndNeverFails(t *testing.T) {
 		if err != nil || a.StatusCode != want {
 			t.Errorf("%s: %d, %v, want %d", event, a.StatusCode, err, want)
 		}
+	}
+}
+
+// hanging is a forge whose log can be read, and that answers no redelivery.
+type hanging struct{ journal }
+
+func (j *hanging) Redeliver(ctx context.Context, id int64) error {
+	j.asked = append(j.asked, id)
+	<-ctx.Done()
+	return forge.ErrUnavailable
+}
+
+// reaped is a store that is asked for the claims that are due.
+type reaped struct {
+	webhook.Store
+	alive int // times that there was time left for it
+	err   error
+}
+
+func (s *reaped) Expired(ctx context.Context, limit int) ([]webhook.Claim, error) {
+	if ctx.Err() == nil {
+		s.alive++
+	}
+	claims, err := s.Store.Expired(ctx, limit)
+	return claims, errors.Join(err, s.err)
+}
+
+// INV-46: a forge that hangs leaves each tick its time for the claims. The control is the sweep that asks on once the forge answers.
+func TestAForgeThatHangsKeepsNoClaimFromTheReaper(t *testing.T) {
+	t.Parallel()
+	const tick = `{"source":"aws.events"}`
+	rigged := func(t *testing.T, a webhook.Attempts, all *[]webhook.Attempt) (*rig, *reaped) {
+		s := &reaped{}
+		r := newRig(t, func(c *webhook.Config) {
+			s.Store = c.Store
+			c.Attempts, c.Store = a, s
+		})
+		for id := range int64(5) {
+			*all = append(*all, webhook.Attempt{ID: id, Delivery: fmt.Sprint("d", id), Event: "issues", At: r.clock.Now().Add(-time.Hour)})
+		}
+		return r, s
+	}
+	invocation := func(t *testing.T, r *rig, ctx context.Context) {
+		t.Helper()
+		if a, err := r.h.Lambda(ctx, []byte(tick)); err != nil || a.StatusCode != 503 {
+			t.Errorf("INV-46 a tick that could not be finished: %+v, %v", a, err)
+		}
+	}
+	for name, limit := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"in an invocation": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 30*time.Second)
+		},
+		"without a deadline": context.WithCancel,
+	} {
+		t.Run("INV-46 "+name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				j := &hanging{}
+				r, s := rigged(t, j, &j.all)
+				for range 3 {
+					ctx, cancel := limit(t.Context())
+					invocation(t, r, ctx)
+					cancel()
+				}
+				if s.alive != 3 || len(j.asked) != 3 {
+					t.Errorf("INV-46 in 3 ticks the reaper had time %d times, and %d redeliveries were asked for", s.alive, len(j.asked))
+				}
+				// Both that failed are told of.
+				s.err = errStore
+				ctx, cancel := limit(t.Context())
+				defer cancel()
+				invocation(t, r, ctx)
+				for _, want := range []string{"the sweep is not finished", errStore.Error()} {
+					if !strings.Contains(r.log.String(), want) {
+						t.Errorf("the log does not say %q: %s", want, r.log)
+					}
+				}
+			})
+		})
+	}
+	j := &journal{}
+	r, s := rigged(t, j, &j.all)
+	if a, err := r.h.Lambda(t.Context(), []byte(tick)); err != nil || a.StatusCode != 202 || len(j.asked) != 5 || s.alive != 1 {
+		t.Errorf("INV-46 control: %+v %v after %d redeliveries and %d rounds", a, err, len(j.asked), s.alive)
 	}
 }
 

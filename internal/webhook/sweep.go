@@ -35,7 +35,8 @@ const (
 	sweepPause   = 6 * time.Hour   // the longest between two attempts at one delivery
 	maxAttempts  = 12
 	maxAsked     = 100
-	maxAway      = 10 // refusals that say nothing of the delivery: the forge is away, or the App has no calls left
+	maxSweep     = time.Minute // where nobody else sets an end
+	maxAway      = 10          // refusals that say nothing of the delivery: the forge is away, or the App has no calls left
 )
 
 // Swept counts what a sweep did.
@@ -47,11 +48,14 @@ type Swept struct {
 }
 
 // Sweep asks for another attempt at every delivery of the last three days that no attempt has got through. However many the forge will not
-// send again hold up no other; a forge that answers for none of them is left alone after a few.
+// send again hold up no other; a forge that answers for none of them is left alone after a few. It takes half of the time that ctx has left at the
+// most: whoever sweeps looks after claims, too.
 func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	if h.cfg.Attempts == nil {
 		return Swept{Complete: true}, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTime(ctx))
+	defer cancel()
 	now := h.cfg.Now()
 	all, complete, err := h.cfg.Attempts.Attempts(ctx, now.Add(-sweepBack))
 	out := Swept{Complete: complete}
@@ -63,6 +67,9 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 	looks, away := 0, 0
 	for _, a := range undelivered(all) {
 		switch {
+		case ctx.Err() != nil:
+			out.Complete = false
+			return out, errors.Join(refused, fmt.Errorf("the sweep is not finished: %w", ctx.Err()))
 		case now.Sub(a.last.At) < waits(a.tries):
 			continue
 		case a.tries >= maxAttempts:
@@ -88,6 +95,13 @@ func (h *Handler) Sweep(ctx context.Context) (Swept, error) {
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "delivery had failed; asked for it again", slog.String(keyDelivery, a.last.Delivery), slog.String(keyEvent, clip(a.last.Event)))
 	}
 	return out, refused
+}
+
+func sweepTime(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return min(time.Until(end)/2, maxSweep)
+	}
+	return maxSweep
 }
 
 // concernsAll: the forge did not answer for this delivery, so that the next one would fare no better. One that it answered for adds no attempt to
