@@ -2,10 +2,10 @@ package ghapp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -17,7 +17,7 @@ const maxPages = 20
 
 // Attempts implements webhook.Attempts as the App itself, which alone may read its log.
 func (a *App) Attempts(ctx context.Context, since time.Time) ([]webhook.Attempt, bool, error) {
-	api, err := a.api(ctx)
+	api, err := a.api()
 	if err != nil {
 		return nil, false, err
 	}
@@ -26,7 +26,7 @@ func (a *App) Attempts(ctx context.Context, since time.Time) ([]webhook.Attempt,
 	for range maxPages {
 		page, resp, err := api.Apps.ListHookDeliveries(ctx, opt)
 		if err != nil {
-			return nil, false, logError(resp)
+			return nil, false, logError(resp, err)
 		}
 		for _, d := range page {
 			if d.GetDeliveredAt().Before(since) {
@@ -46,32 +46,32 @@ func (a *App) Attempts(ctx context.Context, since time.Time) ([]webhook.Attempt,
 
 // Redeliver implements webhook.Attempts. GitHub answers 202: it will be tried.
 func (a *App) Redeliver(ctx context.Context, id int64) error {
-	api, err := a.api(ctx)
+	api, err := a.api()
 	if err != nil {
 		return err
 	}
 	if _, resp, err := api.Apps.RedeliverHookDelivery(ctx, id); err != nil && (resp == nil || resp.StatusCode != http.StatusAccepted) {
-		return logError(resp)
+		return logError(resp, err)
 	}
 	return nil
 }
 
-func (a *App) api(ctx context.Context) (*github.Client, error) {
-	if err := a.sign(ctx); err != nil {
-		return nil, err
-	}
-	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a}))
+func (a *App) api() (*github.Client, error) {
+	apps, err := a.itself()
 	if err != nil {
 		return nil, err
 	}
-	apps.BaseURL = a.base.String()
 	client := github.NewClient(&http.Client{Transport: hostGuard{a.base, apps}, Timeout: 10 * time.Second})
 	client.BaseURL = a.base.JoinPath("/")
 	return client, nil
 }
 
 // logError keeps the URL out, and says what a person can do.
-func logError(resp *github.Response) error {
+func logError(resp *github.Response, err error) error {
+	var se *signError
+	if errors.As(err, &se) {
+		return se
+	}
 	e := &forge.Error{Op: "read the App's log of deliveries", Kind: forge.ErrUnavailable}
 	if resp == nil {
 		return e

@@ -113,9 +113,6 @@ func (a *App) client(ctx context.Context, t target) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.sign(ctx); err != nil {
-		return nil, err
-	}
 	if _, err := tr.Token(ctx); err != nil {
 		return nil, tokenError(err)
 	}
@@ -145,15 +142,24 @@ func (a *App) transport(t target) (*ghinstallation.Transport, error) {
 
 // installed has an apps transport of its own: refreshing writes to it, under the installation's lock alone.
 func (a *App) installed(install int64, o *github.InstallationTokenOptions) (*ghinstallation.Transport, error) {
-	apps, err := ghinstallation.NewAppsTransportWithOptions(a.cfg.Transport, a.cfg.AppID, ghinstallation.WithSigner(signer{a}))
+	apps, err := a.itself()
 	if err != nil {
 		return nil, err
 	}
-	apps.BaseURL = a.base.String()
 	tr := ghinstallation.NewFromAppsTransport(apps, install)
 	tr.BaseURL = a.base.String()
 	tr.InstallationTokenOptions = o
 	return tr, nil
+}
+
+// itself sends requests as the App.
+func (a *App) itself() (*ghinstallation.AppsTransport, error) {
+	apps, err := ghinstallation.NewAppsTransportWithOptions(asApp{a}, a.cfg.AppID, ghinstallation.WithSigner(later{}))
+	if err != nil {
+		return nil, err
+	}
+	apps.BaseURL = a.base.String()
+	return apps, nil
 }
 
 // RunToken makes a token for a run: for the one repository of that id, to write its contents, issues and pull requests. It is not
@@ -169,9 +175,6 @@ func (a *App) RunToken(ctx context.Context, install, repository int64) (string, 
 		},
 	})
 	if err != nil {
-		return "", time.Time{}, err
-	}
-	if err := a.sign(ctx); err != nil {
 		return "", time.Time{}, err
 	}
 	token, err := tr.Token(ctx)
@@ -195,6 +198,10 @@ func (a *App) Forget(install int64) {
 
 // tokenError sorts a refused token request by what a person can do about it.
 func tokenError(err error) error {
+	var se *signError
+	if errors.As(err, &se) {
+		return se
+	}
 	var he *ghinstallation.HTTPError
 	if !errors.As(err, &he) || he.Response == nil {
 		return &forge.Error{Op: "ask for an installation token", Kind: forge.ErrUnavailable}
@@ -224,39 +231,60 @@ const (
 	jwtLife = 8 * time.Minute
 )
 
-// sign sees to it that the App's own token is good for some minutes.
-func (a *App) sign(ctx context.Context) error {
+// signed gives the App's own token, which is good for some minutes.
+func (a *App) signed(ctx context.Context) (string, error) {
 	a.signing.Lock()
 	defer a.signing.Unlock()
 	now := a.cfg.Now().Truncate(time.Second)
 	if left := a.until.Sub(now); left > jwtLife/2 && left <= jwtLife {
-		return nil
+		return a.said, nil
 	}
 	text, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
 		Issuer: strconv.FormatInt(a.cfg.AppID, 10), IssuedAt: jwt.NewNumericDate(now.Add(-jwtBack)), ExpiresAt: jwt.NewNumericDate(now.Add(jwtLife)),
 	}).SigningString()
 	if err != nil {
-		return err
+		return "", &signError{err}
 	}
 	digest := sha256.Sum256([]byte(text))
 	sig, err := a.cfg.Sign(ctx, digest[:])
 	if err != nil {
-		return fmt.Errorf("sign as the App: %w", err)
+		return "", &signError{err}
 	}
 	a.said, a.until = text+"."+base64.RawURLEncoding.EncodeToString(sig), now.Add(jwtLife)
-	return nil
+	return a.said, nil
 }
 
-// signer gives ghinstallation the token that sign made: its interface knows no context, and loses what an error wraps.
-type signer struct{ app *App }
+// signError is a request that was not sent, since the key could not be used.
+type signError struct{ err error }
 
-func (s signer) Sign(jwt.Claims) (string, error) {
-	s.app.signing.Lock()
-	defer s.app.signing.Unlock()
-	if !s.app.cfg.Now().Before(s.app.until) {
-		return "", errors.New("the App's own token has run out")
+func (e *signError) Error() string { return "sign as the App: " + e.err.Error() }
+func (e *signError) Unwrap() error { return e.err }
+
+// later stands in for ghinstallation's signer, whose interface knows no context and loses what an error wraps: asApp puts the token where
+// it left unsigned.
+type later struct{}
+
+const unsigned = "to-be-signed"
+
+func (later) Sign(jwt.Claims) (string, error) { return unsigned, nil }
+
+// asApp signs those requests that go out as the App, as they go out: work on an installation's token that is still good needs no signature.
+type asApp struct{ app *App }
+
+func (t asApp) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Authorization") != "Bearer "+unsigned {
+		return t.app.cfg.Transport.RoundTrip(r)
 	}
-	return s.app.said, nil
+	token, err := t.app.signed(r.Context())
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // a transport closes it, sent or not
+		}
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return t.app.cfg.Transport.RoundTrip(r)
 }
 
 // hostGuard lets a token go to the API's own host only, redirects included.

@@ -2,6 +2,7 @@ package ghapp
 
 import (
 	"context"
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -192,6 +193,57 @@ func TestARefusedTokenIsNamedByWhatMendsIt(t *testing.T) {
 		if _, err := app.Client(context.Background(), 0, "octo", "shop"); !errors.Is(err, ErrNotInstalled) {
 			t.Errorf("no installation: %v", err)
 		}
+	}
+}
+
+// A key that is kept elsewhere costs a call for each signature, and may be out of reach: what needs no signature asks for none.
+func TestAnInstallationsTokenThatIsGoodNeedsNoSignature(t *testing.T) {
+	t.Parallel()
+	g, key := newGitHub(t), newKey(t, 2048)
+	now := time.Now()
+	var asked int
+	var fault error
+	app, err := New(Config{BaseURL: g.URL + "/api/v3", AppID: 12, Now: func() time.Time { return now }, Sign: func(_ context.Context, digest []byte) ([]byte, error) {
+		asked++
+		if fault != nil {
+			return nil, fault
+		}
+		return rsa.SignPKCS1v15(nil, key, crypto.SHA256, digest)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliver := func(install int64) error {
+		c, err := app.Client(t.Context(), install, "octo", "shop")
+		if err != nil {
+			return err
+		}
+		resp, err := c.Get(g.URL + "/api/v3/ok")
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+	if err := deliver(34); err != nil || asked != 1 {
+		t.Fatalf("the first delivery: %v after %d signatures", err, asked)
+	}
+	// The App's own token runs out long before the installation's.
+	now, fault = now.Add(30*time.Minute), errors.New("KMS is away")
+	for range 3 {
+		if err := deliver(34); err != nil || asked != 1 {
+			t.Errorf("with a token that is good: %v after %d signatures", err, asked)
+		}
+	}
+	// The control: whatever is asked for as the App needs one, and says why it has none.
+	_, _, run := app.RunToken(t.Context(), 34, 5)
+	_, _, log := app.Attempts(t.Context(), now)
+	for name, err := range map[string]error{"another installation": deliver(35), "a run's token": run, "the log": log, "a redelivery": app.Redeliver(t.Context(), 7)} {
+		if !errors.Is(err, fault) || !strings.HasPrefix(err.Error(), "sign as the App: ") {
+			t.Errorf("%s without a key: %v", name, err)
+		}
+	}
+	if fault = nil; deliver(35) != nil || asked != 6 || len(g.jwts) != 2 || g.jwts[0] == g.jwts[1] {
+		t.Errorf("once the key is there again: %d signatures, %d tokens asked for", asked, len(g.jwts))
 	}
 }
 
