@@ -47,11 +47,23 @@ func TestDynamoDBKeepsTheContractOfAStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return aws.NewClaims(c, name, clock.Now)
+		return table{aws.NewClaims(c, name, clock.Now), name}
 	}
-	t.Run("contract", func(t *testing.T) { claimtest.Run(t, open) })
+	spoil := func(t *testing.T, s webhook.Store, id string) bool {
+		t.Helper()
+		dynamoCall(t, url, "UpdateItem", `{"TableName":"`+s.(table).name+`","Key":{"pk":{"S":"`+id+`"}},
+			"UpdateExpression":"SET claim = :bad","ExpressionAttributeValues":{":bad":{"S":"{"}}}`)
+		return true
+	}
+	t.Run("contract", func(t *testing.T) { claimtest.Run(t, open, spoil) })
 	t.Run("INV-46 outage", func(t *testing.T) { countsOnce(t, open) })
 	t.Run("INV-45 storm", func(t *testing.T) { exactlyOnce(t, 1, 80, 240, open) })
+}
+
+// table is a store that tells its table's name.
+type table struct {
+	*aws.Claims
+	name string
 }
 
 func again(t *testing.T) {
@@ -131,16 +143,21 @@ func dynamoLocal(t *testing.T) (url string) {
 // createTable makes the table of terraform/.
 func createTable(t *testing.T, url, name string) {
 	t.Helper()
-	body := `{"TableName":"` + name + `","BillingMode":"PAY_PER_REQUEST",
+	dynamoCall(t, url, "CreateTable", `{"TableName":"`+name+`","BillingMode":"PAY_PER_REQUEST",
 	"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"due","AttributeType":"S"},{"AttributeName":"expires","AttributeType":"N"}],
 	"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
-	"GlobalSecondaryIndexes":[{"IndexName":"due","KeySchema":[{"AttributeName":"due","KeyType":"HASH"},{"AttributeName":"expires","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}]}`
+	"GlobalSecondaryIndexes":[{"IndexName":"due","KeySchema":[{"AttributeName":"due","KeyType":"HASH"},{"AttributeName":"expires","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}]}`)
+}
+
+// dynamoCall is an operation that the store itself has no use for.
+func dynamoCall(t *testing.T, url, op, body string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	r.Header.Set("X-Amz-Target", "DynamoDB_20120810.CreateTable")
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+op)
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/eu-central-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -150,6 +167,6 @@ func createTable(t *testing.T, url, name string) {
 	if resp.StatusCode != http.StatusOK {
 		var said bytes.Buffer
 		_, _ = said.ReadFrom(resp.Body)
-		t.Fatalf("create the table: %d %s", resp.StatusCode, said.String())
+		t.Fatalf("%s: %d %s", op, resp.StatusCode, said.String())
 	}
 }

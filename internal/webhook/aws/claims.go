@@ -180,27 +180,49 @@ func (s *Claims) Release(ctx context.Context, id string, attempt int, in webhook
 
 // Expired implements webhook.Store. The index may lag by a moment: whoever acts on what it says does so by conditional steps.
 func (s *Claims) Expired(ctx context.Context, limit int) ([]webhook.Claim, error) {
-	var out struct{ Items []item }
-	err := s.c.call(ctx, dynamo, "Query", map[string]any{
+	var claims []webhook.Claim
+	var unread int
+	var last error
+	for from := (item)(nil); ; {
+		due, next, err := s.due(ctx, limit, from)
+		if err != nil {
+			return claims, err
+		}
+		for _, i := range due {
+			c, err := i.claim()
+			if err != nil {
+				unread, last = unread+1, err
+				continue
+			}
+			if c != nil && len(claims) < limit {
+				claims = append(claims, *c)
+			}
+		}
+		if from = next; len(claims) == limit || from == nil {
+			break
+		}
+	}
+	if unread > 0 {
+		return claims, fmt.Errorf("%d claims of the table cannot be read, the last of them: %w", unread, last)
+	}
+	return claims, nil
+}
+
+// due gives a page of items whose lease is over, and where the next one begins; nil at the end.
+func (s *Claims) due(ctx context.Context, limit int, from item) ([]item, item, error) {
+	var out struct {
+		Items            []item
+		LastEvaluatedKey item
+	}
+	in := map[string]any{
 		"TableName": s.table, "IndexName": indexDue, "Limit": limit, "KeyConditionExpression": "due = :due AND expires <= :now",
 		"ExpressionAttributeValues": item{":due": str(allDue), ":now": num(s.now().UnixNano())},
-	}, &out)
-	if err != nil {
-		return nil, err
 	}
-	var claims []webhook.Claim
-	var unread error
-	for _, i := range out.Items {
-		c, err := i.claim()
-		if err != nil {
-			unread = err
-			continue
-		}
-		if c != nil {
-			claims = append(claims, *c)
-		}
+	if from != nil {
+		in["ExclusiveStartKey"] = from
 	}
-	return claims, unread
+	err := s.c.call(ctx, dynamo, "Query", in, &out)
+	return out.Items, out.LastEvaluatedKey, err
 }
 
 // Count implements webhook.Store. The end is part of the item's name: each window has one of its own, which the table's time to live removes.

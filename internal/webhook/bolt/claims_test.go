@@ -24,9 +24,16 @@ func open(t *testing.T, path string, clock *claimtest.Clock) *bolt.File {
 
 func TestTheFileKeepsTheContractOfAStore(t *testing.T) {
 	t.Parallel()
-	claimtest.Run(t, func(t *testing.T, clock *claimtest.Clock) webhook.Store {
+	empty := func(t *testing.T, clock *claimtest.Clock) webhook.Store {
 		return open(t, filepath.Join(t.TempDir(), "webhook.db"), clock)
-	})
+	}
+	spoil := func(t *testing.T, s webhook.Store, id string) bool {
+		if err := bolt.Spoil(s.(*bolt.File), id); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	}
+	claimtest.Run(t, empty, spoil)
 }
 
 func TestAClaimOutlivesTheProcessThatTookIt(t *testing.T) {

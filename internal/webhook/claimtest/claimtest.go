@@ -49,8 +49,9 @@ func claim(id string, keys ...string) webhook.Claim {
 	}
 }
 
-// Run proves a store. open gives an empty one that takes its time from the clock.
-func Run(t *testing.T, open func(t *testing.T, clock *Clock) webhook.Store) {
+// Run proves a store. open gives an empty one that takes its time from the clock. spoil does to a claim of one what a disk or another version
+// of this program may do to it, and says whether the store then has to tell that it cannot be read.
+func Run(t *testing.T, open func(t *testing.T, clock *Clock) webhook.Store, spoil func(t *testing.T, s webhook.Store, id string) (told bool)) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, webhook.Store, *Clock){
 		"a claim is given once and found by every key":                     givenOnce,
@@ -68,6 +69,9 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) webhook.Store) {
 		"a release gives every key back":                                   release,
 		"a release of a claim that moved on is lost":                       releaseMoved,
 		"the expired are listed oldest first and at most as many as asked": expired,
+		"claims that cannot be read hold up no others that are due": func(t *testing.T, s webhook.Store, clock *Clock) {
+			unreadable(t, s, clock, spoil)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -384,5 +388,36 @@ func expired(t *testing.T, s webhook.Store, clock *Clock) {
 	}
 	if got := ids(1); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("the first expired %q, want a", got)
+	}
+}
+
+// unreadable ones are the oldest, and more than anybody asks for at once.
+func unreadable(t *testing.T, s webhook.Store, clock *Clock, spoil func(t *testing.T, s webhook.Store, id string) bool) {
+	ctx := context.Background()
+	for _, id := range []string{"bad1", "bad2", "bad3", "bad4", "bad5", "a", "bad6", "b", "c"} {
+		take(t, s, claim(id, "k"+id))
+		clock.Advance(time.Second)
+	}
+	clock.Advance(lease)
+	ids := func(limit int) ([]string, error) {
+		cs, err := s.Expired(ctx, limit)
+		var out []string
+		for _, c := range cs {
+			out = append(out, c.ID)
+		}
+		return out, err
+	}
+	if got, err := ids(2); err != nil || !slices.Equal(got, []string{"bad1", "bad2"}) {
+		t.Errorf("control: due while all can be read: %q, %v", got, err)
+	}
+	told := false
+	for n := range 6 {
+		told = spoil(t, s, fmt.Sprint("bad", n+1))
+	}
+	for limit, want := range map[int][]string{1: {"a"}, 2: {"a", "b"}, 10: {"a", "b", "c"}} {
+		got, err := ids(limit)
+		if !slices.Equal(got, want) || (err != nil) != told {
+			t.Errorf("%d asked for: %q, %v; want %q, and an error: %v", limit, got, err, want, told)
+		}
 	}
 }
