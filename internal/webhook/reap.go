@@ -22,7 +22,8 @@ type Reaped struct {
 
 // Reap looks at every claim whose lease is over. One that was being dispatched, or whose run never
 // started, is given back, after the forge was asked for the run where it can be; a run that
-// was not heard of again counts as over; one that has been over for long is forgotten. After them come the repositories that are
+// was not heard of again counts as over; one that has been over for long is forgotten. One that
+// names no forge stands for no run, and is given back unasked. After the claims come the repositories that are
 // watched for room.
 func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 	var out Reaped
@@ -42,7 +43,7 @@ func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "claim not reaped", append(attrs, slog.String(keyError, clip(err.Error())))...)
 		case freed:
 			out.Freed++
-			if c.State != Ended {
+			if c.State != Ended && c.To.Forge != "" {
 				h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "run never started; claim given back", attrs...)
 			}
 		default:
@@ -70,6 +71,10 @@ func (h *Handler) reap(ctx context.Context, c Claim) (freed bool, err error) {
 		return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
 	case Running:
 		return false, h.ended(ctx, c)
+	}
+	if c.To.Forge == "" {
+		// It was taken for a note to ourselves, and stands for no run that anybody could be asked about.
+		return true, h.cfg.Store.Release(ctx, c.ID, c.Attempt, c.State)
 	}
 	f, err := h.cfg.Connect(ctx, c.To)
 	if errors.Is(err, ErrNoInstallation) {

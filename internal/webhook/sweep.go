@@ -119,7 +119,9 @@ func (h *Handler) giveUp(ctx context.Context, a Attempt) {
 			slog.String(keyDelivery, clip(a.Delivery)), slog.String(keyEvent, clip(a.Event)))
 	}
 	if err == nil {
-		err = h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
+		err = h.persist(ctx, func(ctx context.Context) error {
+			return h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
+		})
 	}
 	if err == nil || errors.Is(err, ErrTaken) {
 		h.gaveUp.Store(a.Delivery, a.At)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
+	"github.com/proctor-ci/proctor/internal/trigger"
 	"github.com/proctor-ci/proctor/internal/webhook"
 )
 
@@ -112,6 +113,73 @@ func TestADeliveryThatIsGivenUpIsToldOnce(t *testing.T) {
 	if lines() != 6 {
 		t.Errorf("%d lines, want two more with each sweep that cannot know", lines())
 	}
+}
+
+// INV-46: what notes that a delivery was given up is no run's claim, and never stays in the reaper's way. The control is a run's claim, which is
+// kept while its forge cannot be asked.
+func TestANoteThatCouldNotBeFinishedIsReapedWithoutAForge(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		fails int // marks that fail
+		state webhook.State
+		kept  int // claims afterwards
+	}{
+		"a store that stumbles": {2, webhook.Ended, 2},
+		"a store that is away":  {3, webhook.Claimed, 1},
+	} {
+		t.Run("INV-46 "+name, func(t *testing.T) {
+			t.Parallel()
+			j := &journal{}
+			var marks int
+			var asked []webhook.Target
+			r := newRig(t, func(cfg *webhook.Config) {
+				cfg.Attempts, cfg.Store = j, stumbling{cfg.Store, func() bool { marks++; return marks <= c.fails }}
+				cfg.Connect = func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
+					asked = append(asked, to)
+					return nil, forge.ErrUnavailable
+				}
+			})
+			for range 12 {
+				j.all = append(j.all, webhook.Attempt{ID: 1, Delivery: "one", Event: "issues", At: r.clock.Now().Add(-20 * time.Hour)})
+			}
+			run := webhook.Claim{ID: "run", To: webhook.Target{Forge: trigger.GitHub, Repo: trigger.Repo{Owner: "octo", Name: "shop"}}}
+			if _, err := r.store.Claim(ctx, run, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := r.h.Sweep(ctx); err != nil || got.GivenUp != 1 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if note, err := r.store.Find(ctx, []string{"given-up:one"}); err != nil || note.State != c.state {
+				t.Errorf("INV-46 the note is %s, want %s: %v", note.State, c.state, err)
+			}
+			r.clock.Advance(time.Minute)
+			got, err := r.h.Reap(ctx)
+			if want := (webhook.Reaped{Freed: 2 - c.kept, Failed: 1}); err != nil || got != want || len(asked) != 1 || asked[0] != run.To {
+				t.Errorf("INV-46 %+v, want %+v; %v; asked about %+v", got, want, err, asked)
+			}
+			r.clock.Advance(100 * time.Hour)
+			if all, err := r.store.Expired(ctx, 9); err != nil || len(all) != c.kept {
+				t.Errorf("INV-46 %d claims are kept, want %d: %v", len(all), c.kept, err)
+			}
+			if strings.Contains(r.log.String(), "run never started") {
+				t.Errorf("INV-46 a note is told of as a run: %s", r.log)
+			}
+		})
+	}
+}
+
+// stumbling is a store that does not mark when it is told to fail.
+type stumbling struct {
+	webhook.Store
+	fails func() bool
+}
+
+func (s stumbling) Mark(ctx context.Context, id string, n int, to webhook.State, l time.Duration) error {
+	if s.fails() {
+		return errStore
+	}
+	return s.Store.Mark(ctx, id, n, to, l)
 }
 
 // A refused redelivery adds no attempt: what is refused now comes first in each sweep of the next three days.
