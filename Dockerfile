@@ -24,7 +24,11 @@ RUN npm ci --ignore-scripts --no-audit --no-fund --os=linux --libc=glibc --cpu="
  && test -x /agents/claude-code/claude && test -x /agents/codex/bin/codex
 
 FROM ${DEBIAN} AS slim
+# Debian's package holds git, git-shell and scalar twice. The second git becomes a link; what serves, mails or speaks WebDAV stays out. In the same step,
+# for a later one would make the image larger.
 RUN apt-get update -q && apt-get install -qy --no-install-recommends git ca-certificates tini \
+ && ln -sf ../../bin/git /usr/lib/git-core/git && cd /usr/lib/git-core \
+ && rm git-daemon git-http-push git-imap-send git-shell scalar /usr/bin/git-shell /usr/bin/scalar \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/cache/debconf /var/log/apt /var/log/dpkg.log /var/log/alternatives.log \
  && ln -s proctor /usr/local/bin/proctor-action
 COPY --from=build /out/proctor /usr/local/bin/proctor
