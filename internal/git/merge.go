@@ -42,12 +42,18 @@ func (s *Store) Merge(ctx context.Context, ours, theirs ID) (Merge, error) {
 // Marked tells whether a file still holds a line by which git parts the two sides of a conflict between these commits.
 func Marked(content []byte, ours, theirs ID) bool {
 	for line := range strings.Lines(string(content)) {
-		line = strings.TrimRight(line, "\r\n")
-		if line == "<<<<<<< "+string(ours) || line == ">>>>>>> "+string(theirs) {
+		if marks(line, "<", ours) || marks(line, ">", theirs) {
 			return true
 		}
 	}
 	return false
+}
+
+// marks tells whether a line is a run of one sign and the id. Where a side has renamed the file, git writes the side's path behind
+// the id: "<<<<<<< <id>:new name". How long the run is, conflict-marker-size in attributes says.
+func marks(line, sign string, id ID) bool {
+	name, signed := strings.CutPrefix(strings.TrimLeft(line, sign), " "+string(id))
+	return signed && strings.HasPrefix(line, sign) && (name == "" || strings.ContainsAny(name[:1], ": \r\n"))
 }
 
 // Join writes a merge commit of ours: the tree, and both commits as parents, ours first.

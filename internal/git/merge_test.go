@@ -80,6 +80,73 @@ func TestAConflictIsNamedAndItsMarkersAreFound(t *testing.T) {
 	}
 }
 
+// sides are two commits that left a third one, each with other content at some paths.
+func sides(t *testing.T, s *Store, common, ours, theirs map[string]Entry) (tip, base ID) {
+	t.Helper()
+	on := func(parent ID, changes map[string]Entry) ID {
+		id, err := s.Variant(t.Context(), parent, changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	fork := on(s.Base(), common)
+	return on(fork, ours), on(fork, theirs)
+}
+
+// file is an entry with this content.
+func file(t *testing.T, s *Store, mode Mode, content string) Entry {
+	t.Helper()
+	id, err := s.WriteBlob([]byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Entry{mode, id}
+}
+
+const fiveLines = "one\ntwo\nthree\nfour\nfive\n"
+
+// third is fiveLines with another third line.
+func third(s string) string { return strings.Replace(fiveLines, "three", s, 1) }
+
+// INV-15: where a side has renamed the file, git's marks name the path too; an agent that leaves them has settled nothing.
+func TestAMarkIsFoundWhateverStandsBehindItsID(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newGit(t), initRepo(t, sample()), "")
+	const from, to = "a.txt", "z.txt"
+	tip, base := sides(t, s, map[string]Entry{from: file(t, s, ModeFile, fiveLines)},
+		map[string]Entry{from: {}, to: file(t, s, ModeFile, third("ours"))}, map[string]Entry{from: file(t, s, ModeFile, third("theirs"))})
+	m, err := s.Merge(t.Context(), tip, base)
+	if err != nil || !slices.Equal(m.Conflicts, []string{to}) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	entry, err := s.lookup(t.Context(), m.Tree, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := s.ReadBlob(t.Context(), entry.ID, 0)
+	if err != nil || !strings.Contains(string(both), "<<<<<<< "+string(tip)+":"+to+"\n") || !strings.Contains(string(both), ">>>>>>> "+string(base)+":"+from+"\n") {
+		t.Fatalf("git names no path: this test proves nothing: %q, %v", both, err)
+	}
+	for line, want := range map[string]bool{
+		string(both):                                true,
+		"<<<<<<< " + string(tip) + ":z\n":           true,
+		">>>>>>> " + string(base) + ":a\r\n":        true,
+		">>>>>>> " + string(base) + " (a)\n":        true,
+		"<<<<<<<<<<<< " + string(tip) + "\n":        true,
+		">>>>>>> " + string(base):                   true,
+		">>>>>>> " + string(tip) + ":z\n":           false,
+		"<<<<<<< " + string(tip) + "0\n":            false,
+		" " + string(tip) + "\n":                    false,
+		"text <<<<<<< " + string(tip) + "\n":        false,
+		"package pkg // both " + string(tip) + "\n": false,
+	} {
+		if got := Marked([]byte(line), tip, base); got != want {
+			t.Errorf("%q counts as marked: %v", line, got)
+		}
+	}
+}
+
 func TestTheShallowStoreOfAJobGetsTheHistoryItNeeds(t *testing.T) {
 	t.Parallel()
 	_, f, base, tip := forked(t, map[string]string{"b.txt": "main's\n"}, map[string]string{"c.txt": "ours\n"})
