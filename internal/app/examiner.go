@@ -361,7 +361,7 @@ func (s *session) tellDrift(tick int, spec gate.Spec, drift git.Drift) {
 }
 
 func files(paths []string) string {
-	shown := paths[:min(len(paths), 3)]
+	shown := slices.Clone(paths[:min(len(paths), 3)])
 	for i, p := range shown {
 		shown[i] = prompt.Inline(p, 80)
 	}

@@ -200,14 +200,14 @@ func (s *session) beginOn(ctx context.Context, st loop.State) (loop.State, error
 	}
 	start := loop.Commit{ID: string(r.Start), Tree: string(tree)}
 	from := loop.Commit{}
-	if len(r.Wishes) > 0 {
-		from = start
-		if r.marked != "" {
-			if tree, err = s.store.Tree(ctx, r.marked); err != nil {
-				return st, err
-			}
-			from = loop.Commit{ID: string(r.marked), Tree: string(tree)}
+	switch {
+	case r.marked != "": // whatever else is asked, the conflict has to be settled
+		if tree, err = s.store.Tree(ctx, r.marked); err != nil {
+			return st, err
 		}
+		from = loop.Commit{ID: string(r.marked), Tree: string(tree)}
+	case len(r.Wishes) > 0:
+		from = start
 	}
 	return st.On(start, from), nil
 }

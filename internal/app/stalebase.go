@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/guard"
@@ -50,9 +51,8 @@ func (s *session) joinBase(ctx context.Context, r *round) error {
 		return err
 	}
 	if len(m.Conflicts) > 0 {
-		r.Conflicts = m.Conflicts
 		s.note(fmt.Sprintf("%s has moved and conflicts with branch %s in %s", main, r.Branch, files(m.Conflicts)))
-		return s.mark(ctx, r, m)
+		return s.mark(r, m)
 	}
 	meta := s.meta(0)
 	meta.Subject = fmt.Sprintf("Merge %s into %s", main, r.Branch)
@@ -72,10 +72,18 @@ func (s *session) markConflicts(ctx context.Context, r *round) error {
 	if err != nil {
 		return err
 	}
-	return s.mark(ctx, r, m)
+	return s.mark(r, m)
 }
 
-func (s *session) mark(_ context.Context, r *round, m git.Merge) (err error) {
+// mark makes the commit that shows the agent both sides. A conflict that no mark shows is a person's: whoever left it alone would
+// have settled it in the branch's favour, and undone what the base did there.
+func (s *session) mark(r *round, m git.Merge) (err error) {
+	if len(m.Unmarked) > 0 {
+		main := s.trigger.Repo.DefaultBranch
+		return refused(fmt.Sprintf("%s has moved and conflicts with branch %s where no mark can show both sides (binary, deleted, renamed, a link, a submodule or a mode); settle by hand: %s", main, r.Branch, files(m.Unmarked)),
+			fmt.Sprintf("merge %s into %s, then ask again", main, r.Branch))
+	}
+	r.Conflicts = m.Conflicts // anew each time: a checkpoint keeps no name that is not UTF-8
 	r.marked, err = s.store.Join(m.Tree, r.Tip, s.store.Base(), s.meta(0))
 	return err
 }
@@ -123,26 +131,48 @@ func (s *session) pathsOf(ctx context.Context, tree git.ID) ([]string, error) {
 	return out, nil
 }
 
-// unsettled names the first file of a conflict that still holds both sides, "" when there is none.
+// unsettledIn names the first file that still holds both sides of a conflict, "" when there is none: one of the conflict's that is as
+// the agent found it or shows marks under other names, or any that it has written since, for marks may move with what stands between them.
 func (s *session) unsettledIn(ctx context.Context, candidate loop.Commit) (string, error) {
-	if s.round == nil {
+	if s.round == nil || len(s.round.Conflicts) == 0 {
 		return "", nil
 	}
+	before, err := s.store.Tree(ctx, s.round.marked)
+	if err != nil {
+		return "", err
+	}
+	changes, err := s.store.Diff(ctx, before, git.ID(candidate.Tree))
+	if err != nil {
+		return "", fmt.Errorf("look for conflict marks: %w", err)
+	}
+	written := map[string]git.Change{}
+	for _, c := range changes {
+		written[c.Path] = c
+	}
 	for _, path := range s.round.Conflicts {
-		e, err := s.store.Entry(ctx, git.ID(candidate.ID), path)
-		if err != nil {
-			return "", err
-		}
-		if !e.Mode.IsFile() {
-			continue // deleted, which settles it
-		}
-		b, err := s.store.ReadBlob(ctx, e.ID, s.cfg.Policy.Max.FileBytes)
-		if err != nil {
-			return "", fmt.Errorf("look for conflict marks in %s: %w", prompt.Inline(path, 200), err)
-		}
-		if git.Marked(b, s.round.Tip, s.store.Base()) {
+		if c, ok := written[path]; !ok || c.Old.ID == c.New.ID {
 			return path, nil
 		}
 	}
+	for _, c := range changes {
+		if holds, err := s.holdsMarks(ctx, c); err != nil || holds {
+			return c.Path, err
+		}
+	}
 	return "", nil
+}
+
+// holdsMarks looks at one file that the agent wrote.
+func (s *session) holdsMarks(ctx context.Context, c git.Change) (bool, error) {
+	if !c.New.Mode.IsFile() {
+		return false, nil // deleted, which settles it
+	}
+	tip, base := s.round.Tip, s.store.Base()
+	is, err := s.store.Marks(ctx, c.New.ID, tip, base)
+	if err == nil && !is.Any() && slices.Contains(s.round.Conflicts, c.Path) {
+		var was git.Marks
+		was, err = s.store.Marks(ctx, c.Old.ID, tip, base)
+		return is.Alike > was.Others(), err
+	}
+	return is.Any(), err
 }

@@ -85,7 +85,7 @@ func publishKeys() []key {
 		},
 		{
 			path: "fix.stale_base", example: "off", allowed: []string{"merge", "off"}, field: func(c *Config) any { return &c.Fix.StaleBase },
-			doc: "What a round does where the default branch has moved since the draft's branch left it: merge it into the branch (a conflict is the agent's to settle, and all gates run again on the whole), or off to refuse. History that people have reviewed is never rewritten.",
+			doc: "What a round does where the default branch has moved since the draft's branch left it: merge it into the branch (a conflict that marks can show is the agent's to settle, any other a person's; all gates run again on the whole), or off to refuse. History that people have reviewed is never rewritten.",
 		},
 		{
 			path: "fix.on_check_failure", example: "true", field: func(c *Config) any { return &c.Fix.OnCheckFailure },

@@ -70,11 +70,11 @@ func TestAConflictIsNamedAndItsMarkersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	both, err := s.ReadBlob(t.Context(), entry.ID, 0)
-	if err != nil || !Marked(both, tip, base) || !strings.Contains(string(both), "main's\n") || !strings.Contains(string(both), "ours\n") {
+	if err != nil || !marked(t, string(both), tip, base) || !strings.Contains(string(both), "main's\n") || !strings.Contains(string(both), "ours\n") {
 		t.Errorf("%q, %v", both, err)
 	}
 	for _, settled := range []string{"ours\n", "a text about <<<<<<< HEAD\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"} {
-		if Marked([]byte(settled), tip, base) {
+		if marked(t, settled, tip, base) {
 			t.Errorf("%q counts as a conflict", settled)
 		}
 	}
@@ -102,6 +102,15 @@ func file(t *testing.T, s *Store, mode Mode, content string) Entry {
 		t.Fatal(err)
 	}
 	return Entry{mode, id}
+}
+
+func marked(t *testing.T, content string, ours, theirs ID) bool {
+	t.Helper()
+	m, err := marksIn(strings.NewReader(content), ours, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Any()
 }
 
 const fiveLines = "one\ntwo\nthree\nfour\nfive\n"
@@ -141,8 +150,74 @@ func TestAMarkIsFoundWhateverStandsBehindItsID(t *testing.T) {
 		"text <<<<<<< " + string(tip) + "\n":        false,
 		"package pkg // both " + string(tip) + "\n": false,
 	} {
-		if got := Marked([]byte(line), tip, base); got != want {
+		if got := marked(t, line, tip, base); got != want {
 			t.Errorf("%q counts as marked: %v", line, got)
+		}
+	}
+}
+
+// INV-15: marks under other names are marks; what only looks like them, and a line without end, are none.
+func TestMarksAreCountedWhoeverIsNamedBehindThem(t *testing.T) {
+	t.Parallel()
+	tip, base := ID(strings.Repeat("a", 40)), ID(strings.Repeat("b", 40))
+	git := "<<<<<<< " + string(tip) + "\nours\n=======\ntheirs\n>>>>>>> " + string(base) + "\n"
+	for content, want := range map[string]Marks{
+		git:       {Open: 1, Close: 1, Alike: 3},
+		git + git: {Open: 2, Close: 2, Alike: 6},
+		"<<<<<<< HEAD\r\n=======\r\n>>>>>>> main":                                      {Alike: 3},
+		"<<<<<<<\n||||||| base\n":                                                      {Alike: 2},
+		"<<<<<<\n<<<<<<<<\n<<<<<<<x\n======== \n======= x\n <<<<<<< HEAD\n<<<<<<= x\n": {},
+		strings.Repeat("x", 1<<20) + "<<<<<<< HEAD\n" + git:                            {Open: 1, Close: 1, Alike: 3},
+		strings.Repeat("x", 4096) + "<<<<<<< " + string(tip) + "\n":                    {},
+	} {
+		if got, err := marksIn(strings.NewReader(content), tip, base); err != nil || got != want {
+			t.Errorf("%.80q has %+v, %v", content, got, err)
+		}
+	}
+	for _, c := range []struct {
+		m    Marks
+		want int
+	}{{Marks{Open: 1, Close: 1, Alike: 3}, 0}, {Marks{Open: 1, Close: 1, Alike: 5}, 2}, {Marks{Alike: 2}, 2}, {Marks{Open: 1}, 0}} {
+		if got := c.m.Others(); got != c.want {
+			t.Errorf("%+v has %d others", c.m, got)
+		}
+	}
+}
+
+// INV-15: a conflict that no mark shows would pass for settled, in favour of the side that git has left in the tree.
+func TestAConflictWithoutMarksIsToldFromOneWithThem(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newGit(t), initRepo(t, sample()), "")
+	text := func(content string) Entry { return file(t, s, ModeFile, content) }
+	script := func(content string) Entry { return file(t, s, ModeExecutable, content) }
+	link := func(to string) Entry { return file(t, s, ModeSymlink, to) }
+	sub := func(digit string) Entry { return Entry{ModeGitlink, ID(strings.Repeat(digit, 40))} }
+	none := Entry{}
+	for name, c := range map[string]struct {
+		common, ours, theirs Entry
+		unmarked             bool
+	}{
+		"lines":                         {text(fiveLines), text(third("ours")), text(third("theirs")), false},
+		"a file that both added":        {none, text("ours\n"), text("theirs\n"), false},
+		"lines, and a mode of theirs":   {text(fiveLines), text(third("ours")), script(third("theirs")), false},
+		"a binary file":                 {text("\x00\x01"), text("\x00ours"), text("\x00theirs"), true},
+		"a file that we deleted":        {text(fiveLines), none, text(third("theirs")), true},
+		"a file that they deleted":      {text(fiveLines), text(third("ours")), none, true},
+		"a symlink":                     {link("x"), link("y"), link("z"), true},
+		"a symlink that was a file":     {text(fiveLines), link("y"), text(third("theirs")), true},
+		"a submodule":                   {sub("1"), sub("2"), sub("3"), true},
+		"a mode":                        {none, text("both\n"), script("both\n"), true},
+		"a mode beside lines":           {none, text("ours\n"), script("theirs\n"), true},
+		"marks that were there already": {text("\x00<<<<<<< HEAD\n"), text("\x00<<<<<<< HEAD\nours"), text("\x00<<<<<<< HEAD\ntheirs"), true},
+	} {
+		const path = "dir/odd \t\n\".txt\n"
+		tip, base := sides(t, s, map[string]Entry{path: c.common}, map[string]Entry{path: c.ours}, map[string]Entry{path: c.theirs})
+		m, err := s.Merge(t.Context(), tip, base)
+		if err != nil || len(m.Conflicts) == 0 {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+		if (len(m.Unmarked) > 0) != c.unmarked || !c.unmarked && !slices.Equal(m.Conflicts, []string{path}) {
+			t.Errorf("%s: of %q these are unmarked: %q", name, m.Conflicts, m.Unmarked)
 		}
 	}
 }
