@@ -210,7 +210,32 @@ func (s *session) aim(ctx context.Context) error {
 	if err := s.store.Fetch(ctx, s.remote, "refs/heads/"+t.Branch+":refs/heads/"+t.Branch); err != nil {
 		return fmt.Errorf("fetch branch %s: %w", t.Branch, err)
 	}
-	return nil
+	return s.spares(ctx, t)
+}
+
+// spares refuses before anything is spent what the push would refuse at the end: to move the branch over a person's commit (INV-20),
+// which may well lie below one of ours, where a round has built upon it.
+func (s *session) spares(ctx context.Context, t publish.Target) error {
+	onto := git.ID(s.rec.Base.ID)
+	if s.cfg.Publish.History != "squash" {
+		onto = git.ID(s.begun0().Good.ID)
+	}
+	err := s.store.Replaceable(ctx, t.Branch, git.ID(t.Tip), onto)
+	var lost *git.RemoteError
+	if errors.As(err, &lost) { // or so it seems, where history ends early
+		if err := s.store.Deepen(ctx, s.remote, "refs/heads/"+s.trigger.Repo.DefaultBranch, "refs/heads/"+t.Branch); err != nil {
+			return err
+		}
+		err = s.store.Replaceable(ctx, t.Branch, git.ID(t.Tip), onto)
+	}
+	if !errors.As(err, &lost) {
+		return err
+	}
+	next := fmt.Sprintf("rename branch %s, or delete it where nobody needs it, then ask again", t.Branch)
+	if t.Open != 0 {
+		next = fmt.Sprintf("write %s fix on pull request %d, which builds upon it; or close that one, and %s", s.prefix(), t.Open, next)
+	}
+	return refused(fmt.Sprintf("a new run would put branch %s over a person's work: %s", t.Branch, lost.Said), next)
 }
 
 // announce tells the issue that a run has begun.

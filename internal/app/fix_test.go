@@ -87,6 +87,11 @@ func TestAFixWorksOnThePullRequestsOwnBranch(t *testing.T) {
 	if notes := fmt.Sprint(j.rec.Notes); !strings.Contains(notes, "asked for are 3 things") {
 		t.Errorf("INV-40 the round took other wishes than the writers' three: %s", notes)
 	}
+	calls := len(w.model.Calls())
+	anew := w.label().ended("refused", 7, "proctor:review").says("over a person's work", "commit "+theirs+" by Maya", "fix on pull request")
+	if n := len(w.model.Calls()); n != calls || len(anew.rec.Ticks) != 0 || w.hub.Branch(w.branch()) != j.rec.Head.ID {
+		t.Errorf("INV-20 a run that could never be pushed made %d calls in %d ticks", n-calls, len(anew.rec.Ticks))
+	}
 	late, id := w.commandOn(pull, asker, "/proctor fix again")
 	late.heard(pull, id, "refused", "eyes confused", "fix.max", "1 rounds")
 }

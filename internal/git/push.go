@@ -117,6 +117,12 @@ func (s *Store) mayPush(ctx context.Context, remote Remote, u RefUpdate) error {
 	return s.mayReplace(ctx, u)
 }
 
+// Replaceable says before a run what Push says after it: nil where a branch that is at tip may be moved to commits that are put on
+// onto. A *RemoteError of kind Refused names what would be lost.
+func (s *Store) Replaceable(ctx context.Context, branch string, tip, onto ID) error {
+	return s.mayReplace(ctx, RefUpdate{Name: "refs/heads/" + branch, New: onto, Expect: tip})
+}
+
 // maxWalk bounds the search through history.
 const maxWalk = 10_000
 
@@ -144,6 +150,11 @@ func (s *Store) mayReplace(ctx context.Context, u RefUpdate) error {
 		case err != nil:
 			return fmt.Errorf("push %s: %w", u.Name, err)
 		case !s.ours(commit):
+			if merged, err := s.Contains(ctx, s.base, id); err != nil {
+				return fmt.Errorf("push %s: %w", u.Name, err)
+			} else if merged {
+				continue // the base keeps it, and all below it
+			}
 			return refuse(u.Name, fmt.Sprintf("commit %s by %s would be lost", id, oneLine(commit.Committer, 100)),
 				"start from the branch's tip, or use another branch")
 		case len(seen) > maxWalk:

@@ -142,6 +142,21 @@ func TestPushNeverLosesAPersonsCommit(t *testing.T) {
 	}
 	// Ours on top of a person's: the search goes on below ours.
 	wantKind(t, push(next.Commit, onTop.Commit), Refused)
+	name := strings.TrimPrefix(branch, "refs/heads/")
+	if failure := wantKind(t, s.Replaceable(t.Context(), name, onTop.Commit, s.Base()), Refused); !strings.Contains(failure.Said, string(human)) {
+		t.Errorf("it does not name what would be lost: %v", failure)
+	}
+	for onto, tip := range map[ID]ID{s.Base(): squashed, human: onTop.Commit, onTop.Commit: onTop.Commit} {
+		if err := s.Replaceable(t.Context(), name, tip, onto); err != nil {
+			t.Errorf("control: %s may not give way to work on %s: %v", tip, onto, err)
+		}
+	}
+	// What the base holds too is not lost with the branch.
+	plain(t, clone, "fetch", "-q", "origin", branch)
+	merged := openStore(t, newGit(t), clone, string(onTop.Commit))
+	if err := merged.Replaceable(t.Context(), name, human, merged.Base()); err != nil {
+		t.Errorf("what was merged: %v", err)
+	}
 	// Control: plain force would have lost it.
 	url := strings.Replace(f.URL, "http://", "http://x-access-token:"+f.token+"@", 1) + "/o/r.git"
 	plain(t, s.Dir(), "push", "-q", "--force", url, string(next.Commit)+":"+branch)
