@@ -33,6 +33,8 @@ type checkpoint struct {
 	Round  *round       `json:"round,omitempty"`  // what the work is for, where that is a pull request's review
 	Rounds []spentRound `json:"rounds,omitempty"` // all that were begun, oldest first
 
+	Dropped *dropped `json:"dropped,omitempty"` // why nobody goes on with Round
+
 	Published string `json:"published,omitempty"` // the run whose draft is open
 	Asked     string `json:"asked,omitempty"`     // the request that the last of the runs was made for
 
@@ -124,6 +126,10 @@ func (s *session) resumable() (bool, string) {
 		return false, ""
 	case s.newRound:
 		return false, "a round on a pull request was asked for"
+	case s.astray != "":
+		return false, s.astray
+	case c.Dropped != nil && c.Dropped.Asked != s.request(): // the same request looks again
+		return false, c.Dropped.Why + ", and an earlier run's round on it was dropped"
 	case s.anew && c.Asked != s.request(): // the same job again goes on with what it began
 		return false, "it was asked to start again from the base commit"
 	case c.Goal != s.rec.Trigger.Snapshot:

@@ -27,7 +27,7 @@ func (s *session) keepFrom(c checkpoint, st loop.State) error {
 	c.State = st
 	c.Runs = append(append([]string{}, s.rec.Resumed...), s.id)
 	c.Base, c.Goal, c.Asked = s.rec.Base.ID, s.rec.Trigger.Snapshot, s.request()
-	c.Round = s.round
+	c.Round, c.Dropped = s.round, nil
 	c.spend(s.round)
 	blob, err := json.Marshal(c)
 	if err != nil {

@@ -73,10 +73,14 @@ func (s *session) publish(ctx context.Context) error {
 	s.rebase(ctx)
 	s.settle()
 	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
-	out, err := p.Publish(ctx, publish.Request{
-		Record: s.rec, Target: s.target, Base: s.baseBranch(),
-		Reviewers: s.cfg.Publish.Reviewers, Assignees: s.cfg.Publish.Assignees, Labels: s.cfg.Publish.Labels,
-	})
+	var out publish.Result
+	err = s.stillWanted(ctx)
+	if err == nil {
+		out, err = p.Publish(ctx, publish.Request{
+			Record: s.rec, Target: s.target, Base: s.baseBranch(),
+			Reviewers: s.cfg.Publish.Reviewers, Assignees: s.cfg.Publish.Assignees, Labels: s.cfg.Publish.Labels,
+		})
+	}
 	for _, n := range out.Notes {
 		s.note(n)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
 	"github.com/proctor-ci/proctor/internal/prompt"
-	"github.com/proctor-ci/proctor/internal/publish"
 )
 
 // round is one go at an open pull request of ours: what was asked for, and the commit that the work is put on. It lies in
@@ -51,23 +50,6 @@ func (s *session) fixing() bool {
 	return s.trigger.Review != nil || c != nil && c.Name == "fix"
 }
 
-// takeUp finds the round that this run works on: a new one that was asked for, or the one that an earlier run began and this
-// one goes on with; none otherwise.
-func (s *session) takeUp(ctx context.Context) error {
-	old := s.saved.Round
-	goesOn, _ := s.resumable()
-	switch {
-	case old != nil && goesOn && (!s.fixing() || old.Asked == s.request()):
-		s.round = old
-		s.rec.Trigger.Revise = true
-		s.note(fmt.Sprintf("goes on with the round on pull request %d", old.Pull))
-		return nil
-	case !s.fixing():
-		return nil
-	}
-	return s.openRound(ctx)
-}
-
 // openRound looks at the pull request before anything is spent: may it have another round, is its branch one that we wrote, and
 // what is asked for.
 func (s *session) openRound(ctx context.Context) error {
@@ -103,7 +85,10 @@ func (c checkpoint) roundsOf(pull int, but string) int {
 // its history, by our hand. What people put on top stays and is built upon (INV-20).
 func (s *session) ownBranch(ctx context.Context, r *round) error {
 	tip, err := s.req.forge.Branch(ctx, r.Branch)
-	if err != nil {
+	switch {
+	case errors.Is(err, forge.ErrNotFound):
+		return refused(fmt.Sprintf("branch %s of pull request %d is gone", r.Branch, r.Pull), "add the label to the issue for a new run, which makes the branch anew")
+	case err != nil:
 		return fmt.Errorf("look at branch %s: %w", r.Branch, err)
 	}
 	r.Tip, r.Start = git.ID(tip), git.ID(tip)
@@ -141,29 +126,6 @@ func (s *session) fetchBranch(ctx context.Context, name string) error {
 // issueName is how a commit of ours names the issue.
 func (s *session) issueName() string {
 	return fmt.Sprintf("%s#%d", s.rec.Trigger.Repo, s.trigger.Issue.Number)
-}
-
-// aimRound is aim for a round: the pull request's own branch, as it was when the round began.
-func (s *session) aimRound(ctx context.Context) error {
-	r := s.round
-	tip := string(r.Tip)
-	if !s.newRound {
-		now, err := s.req.forge.Branch(ctx, r.Branch)
-		if err != nil {
-			return fmt.Errorf("look at branch %s: %w", r.Branch, err)
-		}
-		if now != tip && !slices.Contains(s.saved.Pushed, now) {
-			return refused(fmt.Sprintf("branch %s has moved since the round on pull request %d began", r.Branch, r.Pull), "write "+s.prefix()+" fix on the pull request for a new one")
-		}
-		tip = now
-		if err := s.fetchBranch(ctx, r.Branch); err != nil {
-			return err
-		}
-	}
-	s.target = publish.Target{Branch: r.Branch, Tip: tip, Open: r.Pull}
-	s.rec.Branch = r.Branch
-	s.remote.Branch, s.remote.DefaultBranch = r.Branch, s.trigger.Repo.DefaultBranch
-	return nil
 }
 
 // beside is the second parent of the commit that settles a conflict with the base.

@@ -57,6 +57,7 @@ type session struct {
 	anew       bool   // a command asked to begin at the base commit
 	round      *round // on an open pull request of ours; nil: none
 	newRound   bool   // it begins here
+	astray     string // why an earlier run's round cannot be gone on with
 	goal       goal
 	comments   []prompt.Comment // of writers, oldest first
 	labels     policy.Labels

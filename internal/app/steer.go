@@ -83,16 +83,16 @@ func (s *session) raiseBudget(ctx context.Context) error {
 	if s.saved.State.Version == 0 || s.req.dryRun {
 		return nil // the first tick saves it
 	}
-	return s.saveRaise(ctx)
+	return s.saveAsFound(ctx, "the raise")
 }
 
-// saveRaise saves the checkpoint as it was found, with the raise in it. Its text, base and request stay those that its work was
-// made for: whether this run may go on from it is asked later, of them.
-func (s *session) saveRaise(ctx context.Context) error {
+// saveAsFound saves the checkpoint as it was found, with what in it. Its text, base and request stay those that its work was
+// made for: whether a run may go on from it is asked later, of them.
+func (s *session) saveAsFound(ctx context.Context, what string) error {
 	s.kept.checkpoint, s.kept.spent, s.kept.begun = s.saved, 0, false
 	err := s.push(ctx, 0) // what a lost machine held is in State.Spent since recall
 	if err != nil && !lostRace(err) {
-		s.note("the raise could not be saved, so a lost machine would lose it: " + err.Error())
+		s.note(what + " could not be saved, so a lost machine would lose it: " + err.Error())
 		return nil
 	}
 	return err
