@@ -71,6 +71,9 @@ func (s *session) publish(ctx context.Context) error {
 		return s.keepLocally(ctx)
 	}
 	s.rebase(ctx)
+	if err := s.tellTakenOut(ctx); err != nil {
+		return err
+	}
 	s.settle()
 	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
 	var out publish.Result

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +27,8 @@ type round struct {
 	Wishes    []wish   `json:"wishes,omitempty"`
 	Reviews   []int64  `json:"reviews,omitempty"` // ids among the wishes
 
-	marked git.ID // the conflicts with both sides in them; a commit that is never pushed
+	marked git.ID          // the conflicts with both sides in them; a commit that is never pushed
+	theirs map[string]bool // paths of the branch that people have changed
 }
 
 // wish is one thing that is asked for. A thread's is answered in it.
@@ -202,10 +204,19 @@ func (r *round) prompt(base git.ID) *prompt.Round {
 
 // asks is the visible text of what is asked for, for the reviewer; "" where nothing is.
 func (r *round) asks() string {
-	if r == nil || len(r.Wishes) == 0 {
+	if r == nil {
 		return ""
 	}
 	var b strings.Builder
+	if len(r.Conflicts) > 0 {
+		b.WriteString("\n\nThe base has moved, and the change conflicted with it in the files below. It has to settle that too, so that both sides keep their meaning:\n")
+		for _, path := range r.Conflicts {
+			b.WriteString(prompt.Inline(path, 300) + "\n")
+		}
+	}
+	if len(r.Wishes) == 0 {
+		return b.String()
+	}
 	b.WriteString("\n\nThe change is open for review, and this is asked of it now:\n")
 	for _, w := range r.Wishes {
 		text, _ := prompt.Visible(w.Text)
@@ -251,4 +262,29 @@ func (c checkpoint) settledReviews() map[int64]bool {
 // threadOf is where a wish is answered.
 func (w wish) threadOf() forge.Thread {
 	return forge.Thread{ID: w.Thread, Comments: []forge.Comment{{ID: w.Comment}}}
+}
+
+// tellTakenOut names in the record, and so in the draft, the files of people that the round leaves out: it may have been asked to.
+func (s *session) tellTakenOut(ctx context.Context) error {
+	if s.round == nil {
+		return nil
+	}
+	var gone []string
+	for _, path := range slices.Sorted(maps.Keys(s.round.theirs)) {
+		was, err := s.store.Entry(ctx, s.round.Tip, path)
+		if err != nil {
+			return err
+		}
+		is, err := s.store.Entry(ctx, s.proved, path)
+		if err != nil {
+			return err
+		}
+		if was != (git.Entry{}) && is == (git.Entry{}) {
+			gone = append(gone, path)
+		}
+	}
+	if len(gone) > 0 {
+		s.note("what people put on the branch is not in the change any more: " + files(gone))
+	}
+	return nil
 }

@@ -30,6 +30,10 @@ func (s *session) layRound(ctx context.Context) error {
 			return err
 		}
 	}
+	var err error
+	if r.theirs, err = s.store.ByOthers(ctx, r.Tip); err != nil {
+		return err
+	}
 	return s.lawful(ctx, r)
 }
 
@@ -117,6 +121,41 @@ func (s *session) lawful(ctx context.Context, r *round) error {
 			"take it out of the branch, or bring it to the default branch by itself, then ask again")
 	}
 	return nil
+}
+
+// shareOf is what a round has done itself: the difference from what the agent found. Of a file in conflict it is the one from the branch's
+// version, since between the marks everything stands twice.
+func (s *session) shareOf(ctx context.Context, candidate git.ID) ([]git.Change, error) {
+	r := s.round
+	if r == nil {
+		return nil, nil
+	}
+	at := r.Start
+	if r.marked != "" {
+		at = r.marked
+	}
+	before, err := s.store.Tree(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.store.Diff(ctx, before, candidate)
+	if err != nil {
+		return nil, fmt.Errorf("compare with where the round began: %w", err)
+	}
+	for i, c := range changes {
+		if !slices.Contains(r.Conflicts, c.Path) {
+			continue
+		}
+		if changes[i].Old, err = s.store.Entry(ctx, r.Tip, c.Path); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+// byPeople tells the paths where taking power from a test is taking it from people's. In a file in conflict it may be what settles it.
+func (r *round) byPeople(path string) bool {
+	return r != nil && r.theirs[path] && !slices.Contains(r.Conflicts, path)
 }
 
 func (s *session) pathsOf(ctx context.Context, tree git.ID) ([]string, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/agent"
 	"github.com/proctor-ci/proctor/internal/config"
@@ -153,5 +154,69 @@ func TestAConflictIsSettledByWhoeverTakesItsMarksAway(t *testing.T) {
 		if got, err := s.unsettledIn(t.Context(), loop.Commit{ID: string(id), Tree: tree(id)}); err != nil || got != c.holds {
 			t.Errorf("%s: marks are in %q, want %q, %v", name, got, c.holds, err)
 		}
+	}
+}
+
+// INV-31: tests that people have put on the branch are not the round's to delete, though the base never had them; a file in conflict may have
+// to change to be settled, and is shown.
+func TestARoundKeepsThePeoplesTestsOfItsBranch(t *testing.T) {
+	t.Parallel()
+	const path = "app/answer_test.go"
+	test := func(name string) string {
+		return "package app\n\nimport \"testing\"\n\nfunc " + name + "(t *testing.T) {\n\tif Answer() != 42 {\n\t\tt.Fatal(\"wrong\")\n\t}\n}\n"
+	}
+	s := staleAt(t, path)
+	if err := s.makeGuard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.env.Now = time.Now
+	s.tick(1).Commit = &evidence.Commit{}
+	tip := s.left(t, map[string]git.Entry{path: s.blob(t, "one\nours\nthree\n"), "app/theirs_test.go": s.blob(t, test("TestTheirs"))})
+	r := &round{Pull: 7, Branch: "proctor/issue-3", Tip: tip, Start: tip}
+	s.round = r
+	if err := s.joinBase(t.Context(), r); err != nil || r.marked == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var err error
+	if r.theirs, err = s.store.ByOthers(t.Context(), tip); err != nil || !r.theirs["app/theirs_test.go"] || r.theirs["README.md"] {
+		t.Fatalf("%v, %v", r.theirs, err)
+	}
+	look := func(changes map[string]git.Entry) loop.GuardSeen {
+		t.Helper()
+		changes[path] = s.blob(t, "one\nboth\nthree\n")
+		id := s.varied(t, r.marked, changes)
+		tree, err := s.store.Tree(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.snap.Changes, err = s.store.Diff(t.Context(), s.store.BaseTree(), tree); err != nil {
+			t.Fatal(err)
+		}
+		was, err := s.store.Tree(t.Context(), tip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := s.Guard(t.Context(), 1, loop.Commit{ID: string(tip), Tree: string(was)}, loop.Commit{ID: string(id), Tree: string(tree)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.proved = id
+		return seen
+	}
+	if seen := look(map[string]git.Entry{"more.txt": s.blob(t, "more\n")}); seen.Level != loop.GuardPass {
+		t.Errorf("control: %+v", seen)
+	}
+	if err := s.tellTakenOut(t.Context()); err != nil || len(s.rec.Notes) != 1 { // the conflict's own
+		t.Errorf("control: %q, %v", s.rec.Notes, err)
+	}
+	if seen := look(map[string]git.Entry{"app/theirs_test.go": {}}); seen.Level != loop.GuardBlock || !strings.Contains(seen.Detail, "app/theirs_test.go") || !strings.Contains(seen.Detail, "since the round began") {
+		t.Errorf("%+v", seen)
+	}
+	if err := s.tellTakenOut(t.Context()); err != nil || !strings.Contains(strings.Join(s.rec.Notes, "\n"), "not in the change any more: app/theirs_test.go") {
+		t.Errorf("%q, %v", s.rec.Notes, err)
+	}
+	r.theirs = nil // as if a run of ours had written it
+	if seen := look(map[string]git.Entry{"app/theirs_test.go": {}}); seen.Level != loop.GuardPass || !strings.Contains(r.asks(), "conflicted with it") || !strings.Contains(r.asks(), path) {
+		t.Errorf("our own: %+v, the reviewer is asked %q", seen, r.asks())
 	}
 }

@@ -24,6 +24,49 @@ func (s *Store) Contains(ctx context.Context, tip, commit ID) (bool, error) {
 	return false, fmt.Errorf("look for %s in the history of %s: %w", commit, tip, err)
 }
 
+// maxBranch bounds how far ByOthers goes down a branch.
+const maxBranch = 1000
+
+// ByOthers are the paths that others than this program changed on a branch: of each commit along its first parents that is not ours, down to
+// the base or to where one of our runs began. What such a commit merged counts as changed by it.
+func (s *Store) ByOthers(ctx context.Context, tip ID) (map[string]bool, error) {
+	out, stop := map[string]bool{}, map[ID]bool{s.base: true}
+	for range maxBranch {
+		if stop[tip] {
+			break
+		}
+		c, err := s.ReadCommit(ctx, tip)
+		if err != nil {
+			return nil, fmt.Errorf("look who changed the branch: %w", err)
+		}
+		if s.ours(c) {
+			stop[ID(c.Trailer(TrailerBase))] = true
+		}
+		if len(c.Parents) == 0 {
+			break
+		}
+		parent, err := s.ReadCommit(ctx, c.Parents[0])
+		var missing *MissingObjectError
+		if errors.As(err, &missing) {
+			break // the edge of a shallow clone
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look who changed the branch: %w", err)
+		}
+		if !s.ours(c) {
+			changes, err := s.Diff(ctx, parent.Tree, c.Tree)
+			if err != nil {
+				return nil, fmt.Errorf("look who changed the branch: %w", err)
+			}
+			for _, ch := range changes {
+				out[ch.Path] = true
+			}
+		}
+		tip = c.Parents[0]
+	}
+	return out, nil
+}
+
 // MergeBase is the newest commit that both histories share; fs.ErrNotExist when there is none.
 func (s *Store) MergeBase(ctx context.Context, a, b ID) (ID, error) {
 	if err := errors.Join(s.checkID(a), s.checkID(b)); err != nil {

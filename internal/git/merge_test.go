@@ -1,6 +1,7 @@
 package git
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -287,6 +288,41 @@ func TestASnapshotJoinsTheHistoryBesideIt(t *testing.T) {
 	for _, same := range []struct{ commit, onto ID }{{snap.Commit, tip}, {tip, tip}} {
 		if got, err := s.Squash(t.Context(), same.commit, Meta{}, same.onto, base); err != nil || got != same.commit {
 			t.Errorf("%s became %s, %v", same.commit, got, err)
+		}
+	}
+}
+
+// Whose a file of a branch is: along the branch alone, and not below where a run of ours began.
+func TestTheFilesOfOthersOnABranchAreTold(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newGit(t), initRepo(t, sample()), "")
+	on := func(parent ID, path string) ID {
+		id, err := s.Variant(t.Context(), parent, map[string]Entry{path: file(t, s, ModeFile, path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	joined := func(paths ID, parents ...ID) ID {
+		tree, err := s.Tree(t.Context(), paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := s.writeCommit(tree, parents, Meta{Run: "r1"}.message(s.Base()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	ours := joined(on(s.Base(), "ours.txt"), s.Base())
+	theirs := on(ours, "theirs.txt")
+	side := on(on(s.Base(), "main1.txt"), "main2.txt")
+	merge := joined(on(theirs, "more.txt"), theirs, side)
+	for tip, want := range map[ID][]string{
+		s.Base(): nil, ours: nil, theirs: {"theirs.txt"}, merge: {"theirs.txt"}, on(merge, "last.txt"): {"last.txt", "theirs.txt"}, side: {"main1.txt", "main2.txt"},
+	} {
+		if got, err := s.ByOthers(t.Context(), tip); err != nil || !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
+			t.Errorf("%s: %v, want %q, %v", tip, got, want, err)
 		}
 	}
 }

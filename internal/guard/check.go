@@ -84,6 +84,9 @@ func (c *check) run(ctx context.Context) error {
 	}
 	c.add(c.rules.checkDiffSize(c.verdict)...)
 	c.add(c.tampering()...)
+	if err := c.share(ctx); err != nil {
+		return err
+	}
 	c.verdict.Findings = sortFindings(c.verdict.Findings)
 	c.verdict.Risk, c.verdict.Why = assess(c.verdict, c.in.Changes)
 	return nil
@@ -133,21 +136,24 @@ func (c *check) change(ctx context.Context, ch Change) ([]secrets.Hit, error) {
 
 // readBase reads the old side; a file too long to be a text that matters counts as absent.
 func (c *check) readBase(ctx context.Context, ch Change) ([]byte, error) {
-	if !isBlob(ch.Old) {
-		return nil, nil
-	}
-	size, err := c.in.Blobs.Size(ctx, ch.Old.ID)
-	if err != nil {
-		return nil, fmt.Errorf("read %q of the base: %w", ch.Path, err)
-	}
-	if size > maxBaseBlob {
-		return nil, nil
-	}
-	b, err := c.in.Blobs.ReadBlob(ctx, ch.Old.ID, maxBaseBlob)
+	b, _, err := c.text(ctx, ch.Old)
 	if err != nil {
 		return nil, fmt.Errorf("read %q of the base: %w", ch.Path, err)
 	}
 	return b, nil
+}
+
+// text reads what is short enough to be a text that matters; long tells of what is not.
+func (c *check) text(ctx context.Context, e Entry) (b []byte, long bool, err error) {
+	if !isBlob(e) {
+		return nil, false, nil
+	}
+	size, err := c.in.Blobs.Size(ctx, e.ID)
+	if err != nil || size > maxBaseBlob {
+		return nil, size > maxBaseBlob, err
+	}
+	b, err = c.in.Blobs.ReadBlob(ctx, e.ID, maxBaseBlob)
+	return b, false, err
 }
 
 // readNew reads the new side. A file over the limit is reported and not read: it is never pushed, so

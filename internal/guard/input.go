@@ -31,6 +31,12 @@ type Input struct {
 	Changes  []Change
 	Problems []Problem // what the snapshot met that no tree can hold
 	Tick     []Change
+	// Share goes from where a round on an open change began to the candidate; nil outside one. Tests that only the branch had are not in
+	// the base, and can be lost there all the same.
+	Share []Change
+	// Theirs tells the paths of the branch that people have changed: there a sign in Share blocks as one in Changes does. What
+	// only this program wrote it may take back, which is shown. nil: none.
+	Theirs func(path string) bool
 	// Paths are all paths of the candidate tree. They let a new name be compared with the unchanged
 	// ones for a fold collision; nil compares the changed names only.
 	Paths []string
