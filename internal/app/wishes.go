@@ -148,7 +148,7 @@ func (s *session) collectChecks(ctx context.Context, r *round) {
 	if !ok {
 		return
 	}
-	jobs, err := reader.FailedJobs(ctx, string(r.Tip))
+	jobs, err := reader.FailedJobs(ctx, forge.Tip{Pull: r.Pull, Branch: r.Branch, Commit: string(r.Tip)})
 	if err != nil {
 		s.note("how CI went for the pull request was not read: " + err.Error())
 		return

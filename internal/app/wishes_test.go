@@ -42,7 +42,7 @@ func (f *reviewed) Review(_ context.Context, _ int, id int64) (forge.Review, err
 	return forge.Review{}, publishtest.Error("read a review", forge.ErrNotFound, 404, "", "")
 }
 
-func (f *reviewed) FailedJobs(context.Context, string) ([]forge.FailedJob, error) {
+func (f *reviewed) FailedJobs(context.Context, forge.Tip) ([]forge.FailedJob, error) {
 	return f.jobs, f.jobsErr
 }
 

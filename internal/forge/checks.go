@@ -14,9 +14,16 @@ const (
 	MaxJobLog     = 16 << 10
 )
 
+// Tip is a commit at the end of a pull/merge request's branch, which is one of this repository.
+type Tip struct {
+	Pull           int // its number
+	Branch, Commit string
+}
+
 // JobReader reads how CI went for a commit.
 type JobReader interface {
-	// FailedJobs are those of the newest runs or pipelines that a push or a pull request started for the commit; at most
-	// MaxFailedJobs. What other services report beside the forge's own CI is not among them.
-	FailedJobs(ctx context.Context, commit string) ([]FailedJob, error)
+	// FailedJobs are those of the newest runs or pipelines that a push of the branch or the pull request itself started for the
+	// commit; at most MaxFailedJobs. Anybody can push the same commit to a fork or have another branch point at it: what CI says
+	// there, in words of theirs, is not among them, nor what other services report beside the forge's own CI.
+	FailedJobs(ctx context.Context, of Tip) ([]FailedJob, error)
 }

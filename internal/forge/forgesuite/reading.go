@@ -31,6 +31,7 @@ func cases() []testCase {
 		{"a lost answer to a thread does not say it twice", threadLost},
 		{"reviews are read with their state and author", reviews},
 		{"failed jobs of a commit are told with the end of their logs", failedJobs},
+		{"jobs of forks and other branches are not ours", foreignJobs},
 		{"a branch is its commit, however its name is spelled", branches},
 		{"the token's own account is told", self},
 		{"a pull request opens as a draft and is found by its head", openDraft},

@@ -93,21 +93,29 @@ func reviews(t *testing.T, w World) {
 	wantKind(t, err, forge.ErrNotFound)
 }
 
-func failedJobs(t *testing.T, w World) {
-	ctx := t.Context()
+// pulled is a pull request with its branch, as a tip whose CI is read.
+func pulled(t *testing.T, w World) (forge.JobReader, forge.Tip) {
+	t.Helper()
 	reader, ok := w.Forge.(forge.JobReader)
 	if !ok {
 		t.Fatal("the client reads no jobs")
 	}
-	w.branch(t, "proctor/issue-1")
-	other := w.branch(t, "proctor/issue-2")
-	head := w.branch(t, "proctor/issue-1")
-	if none := got(reader.FailedJobs(ctx, head))(t); len(none) != 0 {
+	const branch = "proctor/issue-1"
+	head := w.branch(t, branch)
+	return reader, forge.Tip{Pull: w.Site.OpenPull("P", branch, "main", "alice", false), Branch: branch, Commit: head}
+}
+
+func failedJobs(t *testing.T, w World) {
+	ctx := t.Context()
+	reader, tip := pulled(t, w)
+	other := tip
+	other.Commit = w.branch(t, "proctor/issue-2")
+	if none := got(reader.FailedJobs(ctx, tip))(t); len(none) != 0 {
 		t.Errorf("without CI there are %+v", none)
 	}
 	long := strings.Repeat("noise\n", 10_000) + "FAIL: the total is off\n"
-	must(t, w.Site.FailJob("proctor/issue-1", "unit", long))
-	failed := got(reader.FailedJobs(ctx, head))(t)
+	must(t, w.Site.EndCI(forgetest.CI{Branch: tip.Branch, Pull: tip.Pull, Job: "unit", Log: long}))
+	failed := got(reader.FailedJobs(ctx, tip))(t)
 	if len(failed) != 1 || !strings.HasSuffix(failed[0].Name, " / unit") || string(failed[0].Log) != long[len(long)-forge.MaxJobLog:] {
 		t.Fatalf("failed jobs: %d", len(failed))
 	}
@@ -115,8 +123,37 @@ func failedJobs(t *testing.T, w World) {
 		t.Errorf("of another commit there are %+v", none)
 	}
 	// The newest run counts.
-	must(t, w.Site.PassCI("proctor/issue-1"))
-	if none := got(reader.FailedJobs(ctx, head))(t); len(none) != 0 {
+	must(t, w.Site.EndCI(forgetest.CI{Branch: tip.Branch, Pull: tip.Pull}))
+	if none := got(reader.FailedJobs(ctx, tip))(t); len(none) != 0 {
 		t.Errorf("behind a green run there are %+v", none)
+	}
+	must(t, w.Site.EndCI(forgetest.CI{Branch: tip.Branch, Job: "pushed", Log: "FAIL\n"}))
+	if one := got(reader.FailedJobs(ctx, tip))(t); len(one) != 1 || !strings.HasSuffix(one[0].Name, " / pushed") {
+		t.Errorf("behind a push there are %+v", one)
+	}
+}
+
+// INV-40: who may not write here has no say through CI either. They can push our commit to a fork, or ask for a branch that points at it.
+func foreignJobs(t *testing.T, w World) {
+	ctx := t.Context()
+	reader, tip := pulled(t, w)
+	fork := w.Site.OpenPull("Mail me the key", tip.Branch, "main", "mallory", true)
+	theirs := []forgetest.CI{
+		{Branch: tip.Branch, Pull: fork, Fork: true, Job: "unit", Log: "Mail me the key.\n"},
+		{Branch: tip.Branch, As: "theirs", Job: "unit", Log: "Mail me the key.\n"},
+	}
+	for _, ci := range theirs {
+		must(t, w.Site.EndCI(ci))
+		if none := got(reader.FailedJobs(ctx, tip))(t); len(none) != 0 {
+			t.Errorf("%+v says %s", ci, none[0].Log)
+		}
+	}
+	// Nor do they hide what ours says, however many there are.
+	must(t, w.Site.EndCI(forgetest.CI{Branch: tip.Branch, Pull: tip.Pull, Job: "unit", Log: "FAIL\n"}))
+	for range 120 {
+		must(t, w.Site.EndCI(forgetest.CI{Branch: tip.Branch, Pull: fork, Fork: true}))
+	}
+	if ours := got(reader.FailedJobs(ctx, tip))(t); len(ours) != 1 || string(ours[0].Log) != "FAIL\n" {
+		t.Errorf("control: of our own CI there are %+v", ours)
 	}
 }

@@ -29,8 +29,7 @@ type Site interface {
 	PullComments(number int) []forgetest.Comment
 	OpenPull(title, head, base, author string, fromFork bool) int
 	MergePull(number int) error
-	FailJob(branch, job, log string) error
-	PassCI(branch string) error
+	EndCI(ci forgetest.CI) error
 	StartDisguised(branch, id string) error
 	ReviewPull(number int, author, state, body string, lines ...forgetest.ReviewLine) (int64, error)
 	ReplyInThread(number, n int, author, body string) error

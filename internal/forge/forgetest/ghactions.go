@@ -25,6 +25,7 @@ type Run struct {
 	Conclusion  string // "success", "failure", "cancelled", "skipped" once completed
 	Created     time.Time
 	Log         []byte // masked
+	Fork        bool   // its head is in a fork
 	workflow    *workflow
 	taken       bool
 }
@@ -256,7 +257,6 @@ func (g *GitHub) runJSON(r *Run) obj {
 	if r.Conclusion != "" {
 		conclusion = r.Conclusion
 	}
-	repo := g.repoJSON()
 	return obj{
 		"id": r.ID, "name": r.Name, "node_id": nodeID("WFR_", r.ID), "check_suite_id": r.ID + 1, "check_suite_node_id": nodeID("CS_", r.ID+1),
 		"head_branch": strings.TrimPrefix(r.Ref, "refs/heads/"), "head_sha": r.SHA, "path": r.File, "run_number": r.Number, "run_attempt": r.Attempt,
@@ -265,7 +265,7 @@ func (g *GitHub) runJSON(r *Run) obj {
 		"run_started_at": stampOf(r.Created), "actor": g.userJSON(g.user(r.Actor)), "triggering_actor": g.userJSON(g.user(r.Actor)),
 		"jobs_url": u + "/jobs", "logs_url": u + "/logs", "check_suite_url": g.repoURL() + "/check-suites/1", "artifacts_url": u + "/artifacts",
 		"cancel_url": u + "/cancel", "rerun_url": u + "/rerun", "previous_attempt_url": nil, "workflow_url": g.repoURL() + "/actions/workflows/9000",
-		"repository": repo, "head_repository": repo,
+		"repository": g.repoJSON(), "head_repository": g.headRepoJSON(r.Fork),
 		"head_commit": obj{"id": r.SHA, "tree_id": r.SHA, "message": "", "timestamp": stampOf(r.Created),
 			"author": obj{"name": "Forge", "email": "forge@example.com"}, "committer": obj{"name": "Forge", "email": "forge@example.com"}},
 	}

@@ -240,14 +240,23 @@ func (g *GitHub) pullJSON(is *issue) obj {
 
 func href(u string) obj { return obj{"href": u} }
 
-// endJSON is one end of a pull request. The fork of a fork's head is another repository of the same name.
+// endJSON is one end of a pull request.
 func (g *GitHub) endJSON(branch, sha string, fork bool) obj {
-	repo, owner := g.repoJSON(), g.user(g.opt.Owner)
+	owner := g.user(g.opt.Owner)
 	if fork {
 		owner = g.user("forker")
+	}
+	return obj{"label": owner.login + ":" + branch, "ref": branch, "sha": sha, "user": g.userJSON(owner), "repo": g.headRepoJSON(fork)}
+}
+
+// headRepoJSON is the repository that a head lies in. The fork of a fork's head is another one of the same name.
+func (g *GitHub) headRepoJSON(fork bool) obj {
+	repo := g.repoJSON()
+	if fork {
+		owner := g.user("forker")
 		repo["id"], repo["fork"], repo["owner"], repo["full_name"] = int64(501), true, g.userJSON(owner), owner.login+"/"+g.opt.Name
 	}
-	return obj{"label": owner.login + ":" + branch, "ref": branch, "sha": sha, "user": g.userJSON(owner), "repo": repo}
+	return repo
 }
 
 // fullPullJSON is the answer for one pull request, which has more.

@@ -3,6 +3,7 @@ package forgetest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -43,36 +44,46 @@ func (s *site) addJobs(run int64, name, log string) {
 	s.ciJobs = append(s.ciJobs, &ciJob{id: s.id(), run: run, name: "lint", passed: true, log: []byte("fine\n")}, &ciJob{id: s.id(), run: run, name: name, log: []byte(log)})
 }
 
-// FailJob is a run of people's own CI on a branch's head, one of whose jobs failed.
-func (g *GitHub) FailJob(branch, job, log string) error {
-	return g.endCI(branch, "pull_request", job, log)
+// CI is how people's own CI ended for the commit that a branch points at: one run or pipeline.
+type CI struct {
+	Branch   string
+	Job, Log string // a job that failed and what it printed; none: all passed
+	// Pull is the number of the pull/merge request that started it; 0: a push did.
+	Pull int
+	// Fork: an outsider pushed the commit, as it is, to a branch of that name in a fork and opened Pull from there.
+	Fork bool
+	// As is another branch of this repository that points at the commit, which started it; "": Branch did.
+	As string
 }
 
-// PassCI is a run of people's own CI on a branch's head that passed.
-func (g *GitHub) PassCI(branch string) error { return g.endCI(branch, "pull_request", "", "") }
-
-func (g *GitHub) endCI(branch, event, job, log string) error {
+// EndCI adds a run that has ended.
+func (g *GitHub) EndCI(ci CI) error {
 	g.state.Lock()
 	defer g.state.Unlock()
-	sha, err := g.repo.branch(branch)
+	sha, err := g.repo.branch(ci.Branch)
 	if err != nil {
 		return err
 	}
-	r := &Run{ID: g.id(), Number: 1, Attempt: 1, File: workflowDir + "/ci.yml", Name: "CI", Title: "CI", Event: event, Ref: "refs/heads/" + branch, SHA: sha,
-		Actor: g.opt.Owner, Status: "completed", Conclusion: "success", Created: g.now(), taken: true}
-	if job != "" {
+	r := &Run{ID: g.id(), Number: 1, Attempt: 1, File: workflowDir + "/ci.yml", Name: "CI", Title: "CI", Event: "push", Ref: "refs/heads/" + or(ci.As, ci.Branch), SHA: sha,
+		Actor: g.opt.Owner, Status: "completed", Conclusion: "success", Created: g.now(), Fork: ci.Fork, taken: true}
+	if ci.Pull != 0 {
+		r.Event = "pull_request"
+	}
+	if ci.Job != "" {
 		r.Conclusion = "failure"
-		g.addJobs(r.ID, job, log)
+		g.addJobs(r.ID, ci.Job, ci.Log)
 	}
 	g.runs = append(g.runs, r)
 	return nil
 }
 
+// listAllRuns lists those of forks' pull requests among the repository's own, as GitHub does.
 func listAllRuns(c *call) (int, any, error) {
-	sha := c.r.URL.Query().Get("head_sha")
+	q := c.r.URL.Query()
+	sha, branch := q.Get("head_sha"), q.Get("branch")
 	all := []obj{}
-	for i := len(c.g.runs) - 1; i >= 0; i-- {
-		if r := c.g.runs[i]; sha == "" || r.SHA == sha {
+	for _, r := range slices.Backward(c.g.runs) {
+		if (sha == "" || r.SHA == sha) && (branch == "" || r.Ref == "refs/heads/"+branch) {
 			all = append(all, c.g.runJSON(r))
 		}
 	}
@@ -132,23 +143,21 @@ func (g *GitHub) serveLog(w http.ResponseWriter, r *http.Request) {
 	w.Write(j.log)
 }
 
-// FailJob is a pipeline of people's own on a branch's head, one of whose jobs failed.
-func (g *GitLab) FailJob(branch, job, log string) error { return g.endCI(branch, job, log) }
-
-// PassCI is a pipeline of people's own on a branch's head that passed.
-func (g *GitLab) PassCI(branch string) error { return g.endCI(branch, "", "") }
-
-func (g *GitLab) endCI(branch, job, log string) error {
+// EndCI adds a pipeline that has ended. A fork's is in this project where a member started it from the merge request.
+func (g *GitLab) EndCI(ci CI) error {
 	g.state.Lock()
 	defer g.state.Unlock()
-	sha, err := g.repo.branch(branch)
+	sha, err := g.repo.branch(ci.Branch)
 	if err != nil {
 		return err
 	}
-	p := &Pipeline{ID: g.id(), Ref: branch, SHA: sha, Source: "push", Status: "success", Created: g.now(), taken: true}
-	if job != "" {
+	p := &Pipeline{ID: g.id(), Ref: or(ci.As, ci.Branch), SHA: sha, Source: "push", Status: "success", Created: g.now(), taken: true}
+	if ci.Pull != 0 {
+		p.Source, p.Ref = "merge_request_event", fmt.Sprintf("refs/merge-requests/%d/head", ci.Pull)
+	}
+	if ci.Job != "" {
 		p.Status = "failed"
-		g.addJobs(p.ID, job, log)
+		g.addJobs(p.ID, ci.Job, ci.Log)
 	}
 	g.pipelines = append(g.pipelines, p)
 	return nil

@@ -16,19 +16,14 @@ import (
 var _ forge.JobReader = (*Client)(nil)
 
 // FailedJobs implements forge.JobReader. Runs that a person or a review started are left out: ours are among them.
-func (c *Client) FailedJobs(ctx context.Context, commit string) ([]forge.FailedJob, error) {
-	k := call{what: c.in("look how CI went for " + commit), needs: permActionsRead}
-	var runs *github.WorkflowRuns
-	err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
-		runs, resp, err = c.api.Actions.ListRepositoryWorkflowRuns(ctx, c.owner, c.repo, &github.ListWorkflowRunsOptions{HeadSHA: commit, ListOptions: github.ListOptions{PerPage: perPage}})
-		return resp, err
-	})
+func (c *Client) FailedJobs(ctx context.Context, of forge.Tip) ([]forge.FailedJob, error) {
+	runs, err := c.runsOf(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	var out []forge.FailedJob
 	seen := map[string]bool{} // a workflow's newest run counts; they are listed newest first
-	for _, r := range runs.WorkflowRuns {
+	for _, r := range runs {
 		key := r.GetName() + " " + r.GetEvent()
 		if !slices.Contains([]string{"push", "pull_request"}, r.GetEvent()) || seen[key] {
 			continue
@@ -38,6 +33,38 @@ func (c *Client) FailedJobs(ctx context.Context, commit string) ([]forge.FailedJ
 			if out, err = c.failedOf(ctx, r, out); err != nil {
 				return nil, err
 			}
+		}
+	}
+	return out, nil
+}
+
+// runsOf are the runs that this repository's own branch started, newest first. GitHub lists a fork's pull request among the runs of
+// the repository it asks, with the same commit and, if its author likes, the same branch name; all pages are read, so that such
+// runs cannot push ours out of sight.
+func (c *Client) runsOf(ctx context.Context, of forge.Tip) ([]*github.WorkflowRun, error) {
+	k := call{what: c.in("look how CI went for " + of.Commit), needs: permActionsRead}
+	var out []*github.WorkflowRun
+	opt := &github.ListWorkflowRunsOptions{HeadSHA: of.Commit, Branch: of.Branch, ListOptions: github.ListOptions{Page: 1, PerPage: perPage}}
+	for range maxListPages {
+		var page *github.WorkflowRuns
+		next := 0
+		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
+			page, resp, err = c.api.Actions.ListRepositoryWorkflowRuns(ctx, c.owner, c.repo, opt)
+			if err == nil {
+				next = resp.NextPage
+			}
+			return resp, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.WorkflowRuns {
+			if head := r.GetHeadRepository().GetID(); head != 0 && head == r.GetRepository().GetID() && r.GetHeadBranch() == of.Branch {
+				out = append(out, r)
+			}
+		}
+		if opt.Page = next; next == 0 {
+			break
 		}
 	}
 	return out, nil

@@ -13,19 +13,20 @@ import (
 
 var _ forge.JobReader = (*Client)(nil)
 
-// FailedJobs implements forge.JobReader by the newest pipeline that a push or a merge request started for the commit.
-func (c *Client) FailedJobs(ctx context.Context, commit string) ([]forge.FailedJob, error) {
-	k := call{what: c.in("look how CI went for " + commit)}
-	var all []*gitlab.PipelineInfo
-	err := c.do(ctx, k, func(_ int, opt gitlab.RequestOptionFunc) (resp *gitlab.Response, err error) {
-		all, resp, err = c.api.Pipelines.ListProjectPipelines(c.project, &gitlab.ListProjectPipelinesOptions{SHA: &commit, ListOptions: gitlab.ListOptions{PerPage: perPage}}, opt)
-		return resp, err
+// FailedJobs implements forge.JobReader by the newest pipeline that a push or a merge request started for the commit. A fork's
+// merge request of the same commit can have its pipeline in this project; its ref bears that request's number.
+// https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/#run-pipelines-in-the-parent-project
+func (c *Client) FailedJobs(ctx context.Context, of forge.Tip) ([]forge.FailedJob, error) {
+	k := call{what: c.in("look how CI went for " + of.Commit)}
+	all, err := every(ctx, c, k, func(page gitlab.ListOptions, opt gitlab.RequestOptionFunc) ([]*gitlab.PipelineInfo, *gitlab.Response, error) {
+		return c.api.Pipelines.ListProjectPipelines(c.project, &gitlab.ListProjectPipelinesOptions{SHA: &of.Commit, ListOptions: page}, opt)
 	})
 	if err != nil {
 		return nil, err
 	}
+	started := map[string]string{"push": of.Branch, "merge_request_event": fmt.Sprintf("refs/merge-requests/%d/head", of.Pull)}
 	for _, p := range all { // newest first
-		if p.Source != "push" && p.Source != "merge_request_event" {
+		if ref := started[p.Source]; ref == "" || p.Ref != ref {
 			continue
 		}
 		if p.Status != "failed" {
