@@ -202,7 +202,8 @@ func (r *round) prompt(base git.ID) *prompt.Round {
 	return out
 }
 
-// asks is the visible text of what is asked for, for the reviewer; "" where nothing is.
+// asks is the visible text of what writers ask for, for the reviewer; "" where nothing is. Of a failed job it has a sentence of
+// ours and no more: its log and, in a matrix, its name are what the draft's code printed, which the agent wrote.
 func (r *round) asks() string {
 	if r == nil {
 		return ""
@@ -221,7 +222,7 @@ func (r *round) asks() string {
 	for _, w := range r.Wishes {
 		text, _ := prompt.Visible(w.Text)
 		if w.Log {
-			text = "a check of it fails:\n" + prompt.Printed(w.Text)
+			text = "a job of its CI fails, and should pass"
 		}
 		if w.Path != "" {
 			text = fmt.Sprintf("on %s:%d: %s", prompt.Inline(w.Path, 300), w.Line, text)

@@ -20,7 +20,7 @@ var (
 
 // Input is one candidate, whole: a review never sees less than the full diff over base.
 type Input struct {
-	Goal     string    // the visible text, as it was approved
+	Goal     string    // the visible text, as it was approved, and in a round what writers ask of the change
 	Rubric   string    // review.criteria from the base commit; may be empty
 	BaseTree string    // tree ids
 	Tree     string    //

@@ -95,6 +95,3 @@ func (w Wish) clean() (string, []Removal) {
 	}
 	return "About this part of the diff:\n" + strings.Trim(terminalText(tail(w.Hunk, maxHunk)), "\n") + "\n\n" + text, removed
 }
-
-// Printed is what a program printed as a terminal would show it, without what could steer one.
-func Printed(s string) string { return strings.Trim(terminalText(s), "\n") }

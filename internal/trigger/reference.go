@@ -50,7 +50,7 @@ that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. Git
 - the text of each review that requests changes and that no published round has worked on,
 
 of all of these only what accounts with write access wrote; and for each job of the draft's own CI that failed (workflow runs of ` + "`push` and `pull_request`" + `, pipelines of the
-branch or of the merge request itself, at most five jobs), with the end of its log. What CI said of the same commit in a fork or on another branch is not read. Where tests are held out only its name is told, since CI as a rule runs them too. What other services report beside the forge's CI
+branch or of the merge request itself, at most five jobs), with the end of its log; the reviewer hears only that a job fails, since the draft's own code prints the rest. What CI said of the same commit in a fork or on another branch is not read. Where tests are held out only its name is told, since CI as a rule runs them too. What other services report beside the forge's CI
 is not read, and on GitHub it takes ` + "`actions: read`" + `.
 
 The issue stays the task, and stays what was approved: where its text was edited since, a round is refused.
