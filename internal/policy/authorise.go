@@ -39,11 +39,14 @@ func actor(t trigger.Trigger, c Rules) Decision {
 	if a.Is(c.Self) {
 		return refuse(ReasonSelf, "Proctor does not act on its own labels and comments: a person has to ask.")
 	}
-	if a.Bot && (a.ID == 0 || !slices.Contains(c.Bots, a.ID)) {
+	if a.Bot && !c.Admits(a.ID) {
 		return refuse(ReasonBot, "%s is a bot (account id %d): add the id to `trigger.bots` to let it ask.", person(a), a.ID)
 	}
 	return allowed
 }
+
+// Admits tells whether a bot of that account id may ask, as far as its being a bot goes: its role counts like a person's.
+func (c Rules) Admits(bot int64) bool { return bot != 0 && slices.Contains(c.Bots, bot) }
 
 // role is the account's permission in this repository as the API says now; what the event says about
 // the account (its association) is not a permission. A terminal's user has no role to look up.

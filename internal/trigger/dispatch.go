@@ -233,7 +233,7 @@ func parseActor(v string) (Actor, error) {
 	if err != nil || n < 0 || !loginForm.MatchString(login) {
 		return Actor{}, badInput(InputActor, v, "ID:login")
 	}
-	return Actor{ID: n, Login: login, Bot: strings.HasSuffix(login, "[bot]")}, nil
+	return Actor{ID: n, Login: login, Bot: strings.HasSuffix(login, "[bot]") || GitLabBot(login)}, nil
 }
 
 func number(key, v string) (int, error) {

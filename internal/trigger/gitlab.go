@@ -15,8 +15,11 @@ type glUser struct {
 // https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects
 var glBot = pattern.Of(`^(project|group)_\d+_bot(_|\d|$)`)
 
+// GitLabBot tells whether an account of that name stands behind a token: GitLab says "bot" of an account only to itself.
+func GitLabBot(login string) bool { return glBot.MatchString(login) }
+
 func (u glUser) actor() Actor {
-	return Actor{Login: u.Username, ID: u.ID, Bot: glBot.MatchString(u.Username)}
+	return Actor{Login: u.Username, ID: u.ID, Bot: GitLabBot(u.Username)}
 }
 
 type glLabel struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/forge/wire"
+	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
 // Issue by iid. One that was moved to another project is ErrMoved.
@@ -60,10 +61,9 @@ func at(t *time.Time) time.Time {
 	return *t
 }
 
-// account knows GitLab's own naming of token bots: only the users API says "bot", and only ids are authority.
+// account knows bots by their names, as the event that asked for a run does: only the users API says "bot", and only ids are authority.
 func account(id int, login string) forge.User {
-	bot := strings.HasPrefix(login, "project_") && strings.Contains(login, "_bot") || strings.HasPrefix(login, "group_") && strings.Contains(login, "_bot")
-	return forge.User{Login: login, ID: int64(id), Bot: bot}
+	return forge.User{Login: login, ID: int64(id), Bot: trigger.GitLabBot(login)}
 }
 
 // LabelEvent is the newest addition.
