@@ -178,7 +178,7 @@ func (s *session) reply(ctx context.Context) {
 	if !ok || !s.order.heard || text == "" {
 		return
 	}
-	if _, err := talker.Answer(ctx, s.order.place, s.red.String(text)); err != nil {
+	if _, err := talker.Answer(ctx, s.order.place, evidence.AnswerMarker+"\n"+s.red.String(text)); err != nil {
 		s.note("the command could not be answered: " + err.Error())
 	}
 }

@@ -171,11 +171,8 @@ func (s *session) ruledByMain(ctx context.Context) error {
 	return err
 }
 
-// Bounds of what is read of a discussion: each author costs a call.
-const (
-	maxAuthors  = 10
-	maxComments = 30
-)
+// maxComments bounds what is read of an issue's discussion.
+const maxComments = 30
 
 // readComments keeps the newest comments of people who may write here. Everybody else's are no part of what
 // was approved.
@@ -187,11 +184,17 @@ func (s *session) readComments(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the comments of issue %d: %w", s.issue.Number, err)
 	}
-	known := writers{}
+	known, err := s.writers(ctx)
+	if err != nil {
+		return err
+	}
 	for i := len(all) - 1; i >= 0 && len(s.comments) < maxComments; i-- {
-		if c := all[i]; s.mayWrite(ctx, known, c.Author) {
+		if c := all[i]; !known.self.Said(c) && s.mayWrite(ctx, known, c.Author) {
 			s.comments = append([]prompt.Comment{{Author: c.Author.Login, Body: c.Body}}, s.comments...)
 		}
+	}
+	if left := known.left(); left != "" {
+		s.note(left)
 	}
 	return nil
 }

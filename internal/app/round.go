@@ -26,7 +26,9 @@ type round struct {
 	Conflicts []string `json:"conflicts,omitempty"` // paths in which the tip and the base conflict: the first commit joins the two
 	Wishes    []wish   `json:"wishes,omitempty"`
 	Reviews   []int64  `json:"reviews,omitempty"` // ids among the wishes
+	Left      []string `json:"left,omitempty"`    // notes on what was asked for and left out
 
+	over   int             // wishes without room
 	marked git.ID          // the conflicts with both sides in them; a commit that is never pushed
 	theirs map[string]bool // paths of the branch that people have changed
 }
@@ -69,7 +71,15 @@ func (s *session) openRound(ctx context.Context) error {
 		return err
 	}
 	s.round = r
+	s.noteLeft(r)
 	return nil
+}
+
+// noteLeft tells what the round was asked for and leaves out, in the record and so in the pull request.
+func (s *session) noteLeft(r *round) {
+	for _, text := range r.Left {
+		s.note(text)
+	}
 }
 
 // roundsOf counts the rounds of a pull request that other requests began.
@@ -261,9 +271,7 @@ func (c checkpoint) settledReviews() map[int64]bool {
 }
 
 // threadOf is where a wish is answered.
-func (w wish) threadOf() forge.Thread {
-	return forge.Thread{ID: w.Thread, Comments: []forge.Comment{{ID: w.Comment}}}
-}
+func (w wish) threadOf() forge.Thread { return forge.Thread{ID: w.Thread, First: w.Comment} }
 
 // tellTakenOut names in the record, and so in the draft, the files of people that the round leaves out: it may have been asked to.
 func (s *session) tellTakenOut(ctx context.Context) error {

@@ -50,6 +50,7 @@ func (s *session) goOnWith(ctx context.Context, r *round) error {
 	s.round = r
 	s.rec.Trigger.Revise = true
 	s.note(fmt.Sprintf("goes on with the round on pull request %d", r.Pull))
+	s.noteLeft(r)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/inert"
@@ -21,7 +22,7 @@ func (s *session) answerThreads(ctx context.Context) {
 		}
 		text, err := s.answerTo(ctx, w)
 		if err == nil {
-			err = talker.AnswerThread(ctx, s.round.Pull, w.threadOf(), s.red.String(text))
+			err = talker.AnswerThread(ctx, s.round.Pull, w.threadOf(), evidence.AnswerMarker+"\n"+s.red.String(text))
 		}
 		if err != nil {
 			s.note(w.From + " of the pull request could not be answered: " + err.Error())

@@ -24,24 +24,10 @@ const (
 	maxHunkBytes = 1 << 20
 )
 
-// writers remembers who of a discussion may write here; each account costs a call.
-type writers map[string]bool
-
-// mayWrite asks at most maxAuthors accounts; whoever comes later is left out, as are bots.
-func (s *session) mayWrite(ctx context.Context, known writers, u forge.User) bool {
-	may, asked := known[u.Login]
-	if u.Bot || u.Login == "" || !asked && len(known) == maxAuthors {
-		return false
-	}
-	if !asked {
-		role, err := s.req.forge.Role(ctx, u.Login)
-		if err != nil {
-			s.note("the comments of " + prompt.Inline(u.Login, 60) + " are left out: the forge did not say what the account may do")
-		}
-		may = err == nil && slices.Contains(policy.DefaultRoles(), role)
-		known[u.Login] = may
-	}
-	return may
+// openThread is one that nobody has resolved.
+type openThread struct {
+	forge.Thread
+	since []forge.Comment // what was said behind our last answer; all of it where there is none
 }
 
 // collect reads what is asked of the pull request: the text of the command, reviews that request changes, and threads that
@@ -51,25 +37,65 @@ func (s *session) collect(ctx context.Context, r *round) error {
 		text := trigger.CommandText(s.order.comment.Body, s.prefix())
 		r.add(wish{Wish: prompt.Wish{From: "command", By: s.trigger.Actor.Login, Text: text}})
 	}
-	known := writers{}
-	if err := s.collectReviews(ctx, r, known); err != nil {
+	known, err := s.writers(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.collectThreads(ctx, r, known); err != nil {
+	reviews, err := s.openReviews(ctx, r.Pull)
+	if err != nil {
+		return err
+	}
+	threads, err := s.openThreads(ctx, r.Pull, known.self)
+	if err != nil {
+		return err
+	}
+	s.meet(ctx, known, wordsOf(reviews, threads))
+	s.takeReviews(ctx, r, known, reviews)
+	if err := s.takeThreads(ctx, r, known, threads); err != nil {
 		return err
 	}
 	s.collectChecks(ctx, r)
+	r.leaveOut(known.left())
+	if r.over > 0 {
+		r.leaveOut(fmt.Sprintf("left out of this round, and neither answered nor settled: %s that people asked for or that CI found, since a round takes at most %d", plural(int64(r.over), "further thing"), maxWishes))
+	}
 	return nil
 }
 
-// add keeps a wish that says something.
+func wordsOf(reviews []forge.Review, threads []openThread) []word {
+	var out []word
+	for _, rv := range reviews {
+		out = append(out, word{by: rv.Author, at: rv.At})
+	}
+	for _, t := range threads {
+		for _, c := range t.since {
+			out = append(out, word{by: c.Author, at: c.CreatedAt})
+		}
+	}
+	return out
+}
+
+// add keeps a wish that says something and that there is room for, and counts those without room. What it tells is whether the
+// wish is kept: only then may it be answered or count as settled.
 func (r *round) add(w wish) bool {
-	if w.Text = strings.TrimSpace(w.Text); w.Text == "" || len(r.Wishes) == maxWishes {
+	switch w.Text = strings.TrimSpace(w.Text); {
+	case w.Text == "":
 		return false
+	case len(r.Wishes) == maxWishes:
+		r.over++
+		return false
+	case len(w.Text) > maxWishText:
+		r.leaveOut(fmt.Sprintf("of what %s says only the first %d bytes are told", w.From, maxWishText))
 	}
 	w.Text, w.Hunk = cutRunes(w.Text, maxWishText), lastRunes(w.Hunk, maxWishHunk)
 	r.Wishes = append(r.Wishes, w)
 	return true
+}
+
+func (r *round) leaveOut(what string) {
+	if what != "" {
+		r.Left = append(r.Left, what)
+	}
 }
 
 // cutRunes and lastRunes keep at most n bytes, from the beginning and to the end; the forges' texts are valid UTF-8.
@@ -77,25 +103,31 @@ func cutRunes(s string, n int) string { return strings.ToValidUTF8(s[:min(n, len
 
 func lastRunes(s string, n int) string { return strings.ToValidUTF8(s[len(s)-min(n, len(s)):], "") }
 
-func (s *session) collectReviews(ctx context.Context, r *round, known writers) error {
+// openReviews are those that request changes still, and that no published round has worked on; oldest first.
+func (s *session) openReviews(ctx context.Context, pull int) ([]forge.Review, error) {
 	reader, ok := s.req.forge.(forge.ReviewReader)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	all, err := reader.Reviews(ctx, r.Pull)
+	all, err := reader.Reviews(ctx, pull)
 	if err != nil {
-		return fmt.Errorf("read the reviews of pull request %d: %w", r.Pull, err)
+		return nil, fmt.Errorf("read the reviews of pull request %d: %w", pull, err)
 	}
-	settled, last, n := s.saved.settledReviews(), decisions(all), 0
-	for _, rv := range all {
-		if rv.State != forge.ChangesRequested || settled[rv.ID] || last[rv.Author.ID] != forge.ChangesRequested || !s.mayWrite(ctx, known, rv.Author) {
+	settled, last := s.saved.settledReviews(), decisions(all)
+	return slices.DeleteFunc(all, func(rv forge.Review) bool {
+		return rv.State != forge.ChangesRequested || settled[rv.ID] || last[rv.Author.ID] != forge.ChangesRequested
+	}), nil
+}
+
+func (s *session) takeReviews(ctx context.Context, r *round, known *writers, open []forge.Review) {
+	for _, rv := range open {
+		if !s.mayWrite(ctx, known, rv.Author) {
 			continue
 		}
-		r.Reviews = append(r.Reviews, rv.ID)
-		n++
-		r.add(wish{Wish: prompt.Wish{From: fmt.Sprintf("review %d", n), By: rv.Author.Login, Text: rv.Body}})
+		if r.add(wish{Wish: prompt.Wish{From: fmt.Sprintf("review %d", len(r.Reviews)+1), By: rv.Author.Login, Text: rv.Body}}) {
+			r.Reviews = append(r.Reviews, rv.ID)
+		}
 	}
-	return nil
 }
 
 // decisions are each reviewer's newest: who has approved since requests nothing any more, though the older review stays as it was.
@@ -109,31 +141,46 @@ func decisions(all []forge.Review) map[int64]string {
 	return out
 }
 
-func (s *session) collectThreads(ctx context.Context, r *round, known writers) error {
+// openThreads are those that nobody has resolved, without those in which ours is the last word.
+func (s *session) openThreads(ctx context.Context, pull int, self publish.Account) ([]openThread, error) {
 	talker, ok := s.req.forge.(forge.ThreadTalker)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	all, err := talker.Threads(ctx, r.Pull)
+	all, err := talker.Threads(ctx, pull)
 	if err != nil {
-		return fmt.Errorf("read the review threads of pull request %d: %w", r.Pull, err)
+		return nil, fmt.Errorf("read the review threads of pull request %d: %w", pull, err)
 	}
-	mine, err := publish.Self(ctx, s.req.forge)
-	if err != nil {
-		return fmt.Errorf("ask who we are: %w", err)
-	}
-	n := 0
+	var open []openThread
 	for _, t := range all {
-		if t.Resolved || mine(t.Comments[len(t.Comments)-1].Author) {
-			continue // it is settled, or waits for the reviewer
+		since := t.Comments
+		for i, c := range t.Comments {
+			if self.Said(c) {
+				since = t.Comments[i+1:]
+			}
 		}
-		w := wish{Thread: t.ID, Comment: t.Comments[0].ID}
-		w.Path, w.Line = t.Path, t.Line
-		w.By, w.Text = s.saidBy(ctx, known, t)
-		if w.Hunk, err = s.linesOf(ctx, r.Tip, t); err != nil {
+		if !t.Resolved && len(since) > 0 {
+			t.Comments = slices.DeleteFunc(slices.Clone(t.Comments), self.Said)
+			open = append(open, openThread{Thread: t, since: since})
+		}
+	}
+	return open, nil
+}
+
+// takeThreads keeps the threads in which a writer had a word behind our last answer: what outsiders write there opens none again.
+func (s *session) takeThreads(ctx context.Context, r *round, known *writers, open []openThread) error {
+	n := 0
+	for _, t := range open {
+		if !slices.ContainsFunc(t.since, func(c forge.Comment) bool { return s.mayWrite(ctx, known, c.Author) }) {
+			continue
+		}
+		w := wish{Thread: t.ID, Comment: t.First}
+		w.From, w.Path, w.Line = fmt.Sprintf("thread %d", n+1), t.Path, t.Line
+		w.By, w.Text = s.saidBy(ctx, known, t.Thread)
+		var err error
+		if w.Hunk, err = s.linesOf(ctx, r.Tip, t.Thread); err != nil {
 			return err
 		}
-		w.From = fmt.Sprintf("thread %d", n+1)
 		if r.add(w) {
 			n++
 		}
@@ -164,21 +211,22 @@ func (s *session) collectChecks(ctx context.Context, r *round) {
 	}
 }
 
-// saidBy is what writers wrote in a thread, each with a name, and who began.
-func (s *session) saidBy(ctx context.Context, known writers, t forge.Thread) (by, text string) {
-	var said []string
-	for _, c := range t.Comments {
-		if !s.mayWrite(ctx, known, c.Author) {
+// saidBy is what writers wrote in a thread, each with a name, and who began. Where that is too long, the newest words stay.
+func (s *session) saidBy(ctx context.Context, known *writers, t forge.Thread) (by, text string) {
+	for _, c := range slices.Backward(t.Comments) {
+		switch {
+		case !s.mayWrite(ctx, known, c.Author) || strings.TrimSpace(c.Body) == "":
 			continue
+		case text == "":
+			text = c.Body
+		case len(c.Body)+len(text) > maxWishText-200:
+			return by, "What was said before is left out here.\n\n" + text
+		default:
+			text = c.Body + "\n\nThen " + prompt.Inline(by, 60) + " wrote:\n\n" + text
 		}
-		if by == "" {
-			by = c.Author.Login
-		} else {
-			said = append(said, "Then "+prompt.Inline(c.Author.Login, 60)+" wrote:")
-		}
-		said = append(said, c.Body)
+		by = c.Author.Login
 	}
-	return by, strings.Join(said, "\n\n")
+	return by, text
 }
 
 // linesOf are the lines that a thread is about: the forge's part of the diff or, where it gives none, the branch's own. Of a

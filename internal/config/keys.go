@@ -255,7 +255,7 @@ func stopKeys() []key {
 		},
 		{
 			path: "trigger.bots", example: "[41898282]", min: 1, field: func(c *Config) any { return &c.Trigger.Bots },
-			doc: "Bots that may ask, by account id. A login can be imitated, an id cannot.",
+			doc: "Bots that may ask, and whose comments and reviews are heard where a person's would be, by account id. A login can be imitated, an id cannot. Their role counts as a person's does; Proctor's own account never asks.",
 		},
 		{
 			path: "trigger.commands", example: "/proctor", check: checkCommandPrefix, field: func(c *Config) any { return &c.Trigger.Commands },

@@ -12,6 +12,7 @@ import (
 // only when our own account wrote it: anybody can type them.
 const (
 	StatusMarker   = "<!-- proctor:status -->"
+	AnswerMarker   = "<!-- proctor:answer -->"
 	pullMarkerHead = "<!-- proctor:pull-request head="
 	pullMarkerTail = " -->"
 	// PullRequestEnd ends our part of a pull request's body; what people write below it is theirs.

@@ -12,12 +12,13 @@ type Thread struct {
 	Line     int    // of the new file; 0 where the forge does not say, as for lines that are gone
 	Hunk     string // the lines of the diff above it, "" where the forge gives none
 	Resolved bool
+	First    int64     // the id of the comment that began it, which an answer names
 	Comments []Comment // oldest first, never none
 }
 
 // ThreadTalker reads the threads of a pull/merge request and answers in them.
 type ThreadTalker interface {
-	// Threads are all of them, oldest first; at most the first 500, and of each the first 50 comments.
+	// Threads are all of them, oldest first; at most the newest 500, and of each the first comment and the newest 50.
 	Threads(ctx context.Context, number int) ([]Thread, error)
 	// AnswerThread writes one comment into a thread of Threads; a lost answer does not make it say so twice.
 	AnswerThread(ctx context.Context, number int, thread Thread, body string) error
@@ -37,7 +38,7 @@ type Review struct {
 
 // ReviewReader reads reviews. GitLab keeps none that could be read again: only GitHub's client has it.
 type ReviewReader interface {
-	// Reviews are all of them, oldest first; at most the first 1,000.
+	// Reviews are all of them, oldest first; at most the newest 1,000.
 	Reviews(ctx context.Context, number int) ([]Review, error)
 	// Review is one of them as it is now, ErrNotFound when there is none of that id on that pull request.
 	Review(ctx context.Context, number int, id int64) (Review, error)

@@ -103,7 +103,7 @@ func (s *Status) find(ctx context.Context) error {
 	if s.looked {
 		return nil
 	}
-	self, err := selfOf(ctx, s.forge)
+	self, err := Self(ctx, s.forge)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -42,7 +43,7 @@ func (p *Publisher) Aim(ctx context.Context, branch, base string, ours []string)
 	if err := allowed(branch, base, repo.DefaultBranch); err != nil {
 		return refuse(err, "set publish.branch to a name of its own, such as proctor/issue-{number}")
 	}
-	self, err := selfOf(ctx, p.Forge)
+	self, err := Self(ctx, p.Forge)
 	if err != nil {
 		return refuse(err, nextOf(err))
 	}
@@ -81,36 +82,40 @@ func (p *Publisher) Aim(ctx context.Context, branch, base string, ours []string)
 
 // Ours tells whether a run opened pr: our account wrote it, and its body carries our marker.
 func Ours(ctx context.Context, f forge.Forge, pr forge.PullRequest) (bool, error) {
-	self, err := selfOf(ctx, f)
+	self, err := Self(ctx, f)
 	if err != nil {
 		return false, err
 	}
 	return self.wrote(pr.Author) && evidence.PullRequestHead(pr.Body) != "", nil
 }
 
-// Self tells which accounts are our own, for people's comments and ours.
-func Self(ctx context.Context, f forge.Forge) (func(forge.User) bool, error) {
-	self, err := selfOf(ctx, f)
-	return self.wrote, err
-}
-
-// account is who we are, as far as the token can tell.
-type account struct {
+// Account is who we are, as far as the token can tell.
+type Account struct {
 	user  forge.User
 	known bool
 }
 
-func selfOf(ctx context.Context, f forge.Forge) (account, error) {
+// Self asks who we are. A token that cannot tell is no error.
+func Self(ctx context.Context, f forge.Forge) (Account, error) {
 	u, err := f.Self(ctx)
 	if errors.Is(err, forge.ErrNotFound) {
-		return account{}, nil
+		return Account{}, nil
 	}
-	return account{user: u, known: err == nil}, err
+	return Account{user: u, known: err == nil}, err
+}
+
+// Is tells whether u is known to be our own account; false where the token cannot tell.
+func (a Account) Is(u forge.User) bool { return a.known && a.user.ID == u.ID }
+
+// Said tells whether the harness wrote c: our account did, and it begins with a marker of ours. The account alone says too little:
+// the token may be a person's, or one that cannot tell whose it is. The marker alone says nothing: anybody can type it.
+func (a Account) Said(c forge.Comment) bool {
+	return a.wrote(c.Author) && (strings.HasPrefix(c.Body, evidence.StatusMarker) || strings.HasPrefix(c.Body, evidence.AnswerMarker))
 }
 
 // wrote tells whether u is our own account. A job's own token cannot tell who it is; it is always a
 // bot then, and people are not.
-func (a account) wrote(u forge.User) bool {
+func (a Account) wrote(u forge.User) bool {
 	if a.known {
 		return a.user.ID == u.ID
 	}

@@ -46,10 +46,11 @@ half a minute, saves what it has and ends ` + "`cancelled`" + `. A run that bega
 that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. GitLab has no event for that which could be read again: write ` + "`fix`" + ` there. A round is asked for
 
 - the text behind the command,
-- each thread that is not resolved and whose last word is not Proctor's, with its place and the lines it stands below,
+- each thread that is not resolved and in which such an account had a word behind Proctor's last answer, with its place and the lines it stands below,
 - the text of each review that requests changes and that no published round has worked on,
 
-of all of these only what accounts with write access wrote; and for each job of the draft's own CI that failed (workflow runs of ` + "`push` and `pull_request`" + `, pipelines of the
+of all of these only what accounts with write access wrote (bots only if ` + "`trigger.bots`" + ` lists their id as well), and of one discussion at most ten of them, the newest words first. A round takes
+30 things; what is left out is neither answered nor settled, the pull request names it, and the next round finds it. A round is asked, too, for each job of the draft's own CI that failed (workflow runs of ` + "`push` and `pull_request`" + `, pipelines of the
 branch or of the merge request itself, at most five jobs), with the end of its log; the reviewer hears only that a job fails, since the draft's own code prints the rest. What CI said of the same commit in a fork or on another branch is not read. Where tests are held out only its name is told, since CI as a rule runs them too. What other services report beside the forge's CI
 is not read, and on GitHub it takes ` + "`actions: read`" + `.
 

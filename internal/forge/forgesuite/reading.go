@@ -28,6 +28,7 @@ func cases() []testCase {
 		{"a command's comment is read, acknowledged and answered where it stands", talk},
 		{"a lost answer to an answer does not say it twice", talkLost},
 		{"review threads come whole and are answered where they stand", threads},
+		{"INV-40 of crowded review threads the newest words are read", crowdedThreads},
 		{"a lost answer to a thread does not say it twice", threadLost},
 		{"reviews are read with their state and author", reviews},
 		{"failed jobs of a commit are told with the end of their logs", failedJobs},

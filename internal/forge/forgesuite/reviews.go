@@ -53,9 +53,36 @@ func threads(t *testing.T, w World) {
 	}
 	_, err := talker.Threads(ctx, number+40)
 	wantKind(t, err, forge.ErrNotFound)
-	gone := slices.Clone(all[0].Comments)
-	gone[0].ID = 99
-	wantKind(t, talker.AnswerThread(ctx, number, forge.Thread{ID: "0", Comments: gone}, "settled"), forge.ErrNotFound)
+	wantKind(t, talker.AnswerThread(ctx, number, forge.Thread{ID: "0", First: 99}, "settled"), forge.ErrNotFound)
+}
+
+// Whatever is written below a pull request, its newest words are read, and the one that an answer names.
+func crowdedThreads(t *testing.T, w World) {
+	ctx := t.Context()
+	number, talker := reviewed(t, w)
+	for i := range 70 {
+		must(t, w.Site.ReplyInThread(number, 0, "bob", fmt.Sprint("reply ", i)))
+	}
+	for i := range 60 {
+		got(w.Site.ReviewPull(number, "bob", "commented", "", slices.Repeat([]forgetest.ReviewLine{{Path: "README.md", Line: 1, Body: fmt.Sprint("more ", i)}}, 7)...))(t)
+	}
+	all := got(talker.Threads(ctx, number))(t)
+	if len(all) != 500 || all[0].Comments[0].Body != "thread 40" || all[499].Comments[0].Body != "more 59" {
+		t.Fatalf("%d threads, from %+v to %+v", len(all), all[0], all[len(all)-1])
+	}
+	must(t, w.Site.ReplyInThread(number, 539, "bob", "newest"))
+	for i := range 60 {
+		must(t, w.Site.ReplyInThread(number, 539, "bob", fmt.Sprint("reply ", i)))
+	}
+	last := got(talker.Threads(ctx, number))(t)[499]
+	said := last.Comments
+	if len(said) != 51 || said[0].Body != "more 59" || said[1].Body != "reply 10" || said[50].Body != "reply 59" || last.First != said[0].ID || last.Path != "README.md" {
+		t.Fatalf("%d comments, from %+v", len(said), said[:2])
+	}
+	must(t, talker.AnswerThread(ctx, number, last, "settled"))
+	if said := w.Site.Threads(number)[539].Comments; said[len(said)-1].Body != "settled" {
+		t.Errorf("answered is %+v", said[len(said)-1])
+	}
 }
 
 func threadLost(t *testing.T, w World) {
@@ -91,6 +118,14 @@ func reviews(t *testing.T, w World) {
 	}
 	_, err := reader.Review(t.Context(), number, 99)
 	wantKind(t, err, forge.ErrNotFound)
+	for range 1100 {
+		got(w.Site.ReviewPull(number, "mallory", "commented", "Look here."))(t)
+	}
+	got(w.Site.ReviewPull(number, "alice", "approved", ""))(t)
+	all = got(reader.Reviews(t.Context(), number))(t)
+	if n := len(all); n < 900 || n > 1000 || all[n-1].State != "approved" || all[0].Author.Login != "mallory" {
+		t.Errorf("%d reviews, the last %+v", len(all), all[len(all)-1])
+	}
 }
 
 // pulled is a pull request with its branch, as a tip whose CI is read.

@@ -91,13 +91,18 @@ func (g *GitHub) discussionURL(is *issue, m *comment) string {
 }
 
 type threadsAsked struct {
-	Owner, Name, After string
-	Number             int
+	Owner, Name, Before string
+	Number              int
 }
 
-const threadsPerPage = 50
+// What the question asks for, and reviewThreads answers.
+const (
+	threadsPerPage = 50
+	askedThreads   = "reviewThreads(last:50,before:$before){pageInfo{hasPreviousPage startCursor}"
+	askedComments  = "first:comments(first:1){nodes{...said}} comments(last:50){nodes{...said}}"
+)
 
-// reviewThreads is GraphQL's PullRequest.reviewThreads(first: 50). Its bots have logins without "[bot]".
+// reviewThreads is GraphQL's PullRequest.reviewThreads from the newest back. Its bots have logins without "[bot]".
 func (c *call) reviewThreads(q threadsAsked) (int, any, error) {
 	g := c.g
 	if this, _ := g.isThis(q.Owner, q.Name); !this || !c.token.may("pull_requests", "read") {
@@ -107,14 +112,17 @@ func (c *call) reviewThreads(q threadsAsked) (int, any, error) {
 	if is == nil || is.pull == nil {
 		return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": nil}}, "errors": []obj{{"type": "NOT_FOUND", "message": fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", q.Number)}}}, nil
 	}
-	from, _ := strconv.Atoi(q.After)
-	all := is.pull.threads[min(from, len(is.pull.threads)):]
+	to := len(is.pull.threads)
+	if n, err := strconv.Atoi(q.Before); err == nil {
+		to = min(n, to)
+	}
+	from := max(0, to-threadsPerPage)
 	nodes := []obj{}
-	for _, t := range all[:min(threadsPerPage, len(all))] {
+	for _, t := range is.pull.threads[from:to] {
 		nodes = append(nodes, g.threadNode(is, t))
 	}
 	return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": obj{"reviewThreads": obj{
-		"pageInfo": obj{"hasNextPage": len(all) > threadsPerPage, "endCursor": fmt.Sprint(from + len(nodes))}, "nodes": nodes,
+		"pageInfo": obj{"hasPreviousPage": from > 0, "startCursor": fmt.Sprint(from)}, "nodes": nodes,
 	}}}}}, nil
 }
 
@@ -127,7 +135,8 @@ func (g *GitHub) threadNode(is *issue, t *thread) obj {
 			"author": obj{"__typename": m.author.kind, "login": login, "databaseId": m.author.id},
 		})
 	}
-	return obj{"id": nodeID("PRRT_", t.id), "isResolved": t.resolved, "path": t.path, "line": t.line, "comments": obj{"nodes": comments}}
+	return obj{"id": nodeID("PRRT_", t.id), "isResolved": t.resolved, "path": t.path, "line": t.line,
+		"first": obj{"nodes": comments[:1]}, "comments": obj{"nodes": comments[max(0, len(comments)-50):]}}
 }
 
 // ReviewPull submits a review as a person does: state is "changes_requested", "approved" or "commented". Hooks hear of it, and

@@ -72,7 +72,7 @@ func graphql(c *call) (int, any, error) {
 	}
 	err := json.Unmarshal(c.body, &in)
 	switch {
-	case err == nil && strings.Contains(in.Query, "reviewThreads"):
+	case err == nil && strings.Contains(in.Query, askedThreads) && strings.Contains(in.Query, askedComments):
 		return c.reviewThreads(in.Variables)
 	case err != nil || !strings.Contains(in.Query, "viewer"):
 		return http.StatusOK, obj{"errors": []obj{{"message": "the test forge answers only {viewer{login databaseId}} and reviewThreads"}}}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,23 +19,28 @@ var (
 	_ forge.ReviewReader = (*Client)(nil)
 )
 
-// threadsQuery: only GraphQL says which threads are resolved.
+// threadsQuery: only GraphQL says which threads are resolved. It asks from the newest back, and of each thread for its first comment
+// too, which an answer names: however much is written, it is the oldest that is left out.
 // https://docs.github.com/graphql/reference/objects#pullrequestreviewthread
-const threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$after:String){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
-	`reviewThreads(first:50,after:$after){pageInfo{hasNextPage endCursor} nodes{id isResolved path line ` +
-	`comments(first:50){nodes{url body createdAt diffHunk author{__typename login ... on User{databaseId} ... on Bot{databaseId}}}}}}}}}`
+const threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$before:String){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
+	`reviewThreads(last:50,before:$before){pageInfo{hasPreviousPage startCursor} nodes{id isResolved path line ` +
+	`first:comments(first:1){nodes{...said}} comments(last:50){nodes{...said}}}}}}}` +
+	`fragment said on PullRequestReviewComment{url body createdAt diffHunk author{__typename login ... on User{databaseId} ... on Bot{databaseId}}}`
 
 // maxThreadPages bounds what is read of one pull request.
 const maxThreadPages = 10
 
 type gqlThread struct {
-	ID         string `json:"id"`
-	IsResolved bool   `json:"isResolved"`
-	Path       string `json:"path"`
-	Line       int    `json:"line"` // null where the line is gone
-	Comments   struct {
-		Nodes []gqlComment `json:"nodes"`
-	} `json:"comments"`
+	ID         string  `json:"id"`
+	IsResolved bool    `json:"isResolved"`
+	Path       string  `json:"path"`
+	Line       int     `json:"line"` // null where the line is gone
+	First      gqlSaid `json:"first"`
+	Comments   gqlSaid `json:"comments"`
+}
+
+type gqlSaid struct {
+	Nodes []gqlComment `json:"nodes"`
 }
 
 type gqlComment struct {
@@ -55,8 +61,8 @@ type gqlThreads struct {
 			PullRequest *struct {
 				ReviewThreads struct {
 					PageInfo struct {
-						HasNextPage bool   `json:"hasNextPage"`
-						EndCursor   string `json:"endCursor"`
+						HasPreviousPage bool   `json:"hasPreviousPage"`
+						StartCursor     string `json:"startCursor"`
 					} `json:"pageInfo"`
 					Nodes []gqlThread `json:"nodes"`
 				} `json:"reviewThreads"`
@@ -72,31 +78,32 @@ type gqlThreads struct {
 // Threads implements forge.ThreadTalker.
 func (c *Client) Threads(ctx context.Context, number int) ([]forge.Thread, error) {
 	k := call{what: c.in("read the review threads of " + hash(number)), needs: permPullsRead, missing: "check the pull request number"}
-	var out []forge.Thread
-	after := ""
+	var out []forge.Thread // newest first
+	before := ""
 	for range maxThreadPages {
-		page, err := c.threadPage(ctx, k, number, after)
+		page, err := c.threadPage(ctx, k, number, before)
 		if err != nil {
 			return nil, err
 		}
 		threads := page.Data.Repository.PullRequest.ReviewThreads
-		for _, t := range threads.Nodes {
+		for _, t := range slices.Backward(threads.Nodes) { // a page is oldest first whichever way it is asked for
 			if len(t.Comments.Nodes) > 0 {
 				out = append(out, t.thread())
 			}
 		}
-		if after = threads.PageInfo.EndCursor; !threads.PageInfo.HasNextPage {
+		if before = threads.PageInfo.StartCursor; !threads.PageInfo.HasPreviousPage {
 			break
 		}
 	}
+	slices.Reverse(out)
 	return out, nil
 }
 
 // threadPage asks for one page. GraphQL answers 200 to what it refuses, with the reason in the body.
-func (c *Client) threadPage(ctx context.Context, k call, number int, after string) (gqlThreads, error) {
+func (c *Client) threadPage(ctx context.Context, k call, number int, before string) (gqlThreads, error) {
 	vars := map[string]any{"owner": c.owner, "name": c.repo, "number": number}
-	if after != "" {
-		vars["after"] = after
+	if before != "" {
+		vars["before"] = before
 	}
 	var page gqlThreads
 	err := c.do(ctx, k, func(ctx context.Context, _ int) (*github.Response, error) {
@@ -119,10 +126,15 @@ func (c *Client) threadPage(ctx context.Context, k call, number int, after strin
 }
 
 func (t gqlThread) thread() forge.Thread {
-	out := forge.Thread{ID: t.ID, Path: t.Path, Line: t.Line, Hunk: t.Comments.Nodes[0].DiffHunk, Resolved: t.IsResolved}
-	for _, m := range t.Comments.Nodes {
+	said := t.Comments.Nodes
+	if first := t.First.Nodes; len(first) > 0 && first[0].URL != said[0].URL {
+		said = append(slices.Clone(first), said...)
+	}
+	out := forge.Thread{ID: t.ID, Path: t.Path, Line: t.Line, Hunk: said[0].DiffHunk, Resolved: t.IsResolved}
+	for _, m := range said {
 		out.Comments = append(out.Comments, m.comment())
 	}
+	out.First = out.Comments[0].ID
 	return out
 }
 
@@ -147,7 +159,7 @@ func (c *Client) AnswerThread(ctx context.Context, number int, t forge.Thread, b
 	if err := c.fits(k, "comment", body); err != nil {
 		return err
 	}
-	if len(t.Comments) == 0 || t.Comments[0].ID == 0 {
+	if t.First == 0 {
 		return &forge.Error{Op: k.what, Kind: forge.ErrInvalid, Said: "the thread has no comment that could be answered"}
 	}
 	return c.do(ctx, k, func(ctx context.Context, attempt int) (*github.Response, error) {
@@ -157,7 +169,7 @@ func (c *Client) AnswerThread(ctx context.Context, number int, t forge.Thread, b
 			}
 		}
 		// The library's own call goes to another path, whose description wants a commit and a path as well.
-		path := fmt.Sprintf("repos/%s/%s/pulls/%d/comments/%d/replies", c.owner, c.repo, number, t.Comments[0].ID)
+		path := fmt.Sprintf("repos/%s/%s/pulls/%d/comments/%d/replies", c.owner, c.repo, number, t.First)
 		req, err := c.api.NewRequest(http.MethodPost, path, map[string]string{"body": body})
 		if err != nil {
 			return nil, err
@@ -186,13 +198,16 @@ func (c *Client) Reviews(ctx context.Context, number int) ([]forge.Review, error
 	k := call{what: c.in("read the reviews of " + hash(number)), needs: permPullsRead, missing: "check the pull request number"}
 	var out []forge.Review
 	opt := &github.ListOptions{Page: 1, PerPage: perPage}
-	for range maxListPages {
+	for opt.Page != 0 {
 		var page []*github.PullRequestReview
 		next := 0
 		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
 			page, resp, err = c.api.PullRequests.ListReviews(ctx, c.owner, c.repo, number, opt)
 			if err == nil {
 				next = resp.NextPage
+				if skip := resp.LastPage - maxListPages; opt.Page == 1 && skip > 0 { // the newest stand on the last pages
+					page, next = nil, skip+1
+				}
 			}
 			return resp, err
 		})
@@ -202,9 +217,7 @@ func (c *Client) Reviews(ctx context.Context, number int) ([]forge.Review, error
 		for _, r := range page {
 			out = append(out, review(r))
 		}
-		if opt.Page = next; next == 0 {
-			break
-		}
+		opt.Page = next
 	}
 	return out, nil
 }

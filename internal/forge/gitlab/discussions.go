@@ -30,11 +30,11 @@ func (c *Client) Threads(ctx context.Context, number int) ([]forge.Thread, error
 	}
 	var out []forge.Thread
 	for _, d := range all {
-		if t := c.thread(number, d); len(t.Comments) > 0 && len(out) < maxThreads {
+		if t := c.thread(number, d); len(t.Comments) > 0 {
 			out = append(out, t)
 		}
 	}
-	return out, nil
+	return out[max(0, len(out)-maxThreads):], nil
 }
 
 func (c *Client) thread(number int, d *gitlab.Discussion) forge.Thread {
@@ -49,9 +49,11 @@ func (c *Client) thread(number int, d *gitlab.Discussion) forge.Thread {
 				t.Path = p.OldPath
 			}
 		}
-		if len(t.Comments) < maxThreadComments {
-			t.Comments = append(t.Comments, c.noteAt(forge.Place{Number: number, Change: true}, n))
-		}
+		t.Comments = append(t.Comments, c.noteAt(forge.Place{Number: number, Change: true}, n))
+	}
+	if len(t.Comments) > 0 {
+		t.First = t.Comments[0].ID
+		t.Comments = slices.Delete(t.Comments, 1, max(1, len(t.Comments)-maxThreadComments))
 	}
 	return t
 }
