@@ -149,7 +149,7 @@ func localTool(kind string) bool {
 
 func (anthropic) counter(stream bool) counter {
 	if stream {
-		return newStreamCounter(`"usage"`, &anthropicUsage{})
+		return newStreamCounter(usageMark, &anthropicUsage{})
 	}
 	return &bodyCounter{usageReader: &anthropicUsage{whole: true}}
 }

@@ -22,37 +22,48 @@ type usageReader interface {
 // usageLine is the longest line of a stream that is read. OpenAI's last event repeats the whole answer.
 const usageLine = 32 << 20
 
-// streamCounter reads server-sent events. It looks into a line only when the line may hold usage, so that
-// text passes at the speed of a search for line feeds.
+// streamCounter reads server-sent events. A block is searched for the mark of usage alone, and only a line that holds it is
+// looked into; what is kept of a block is the beginning of the line that its end cuts. So text passes at the speed of
+// a search for one letter.
 type streamCounter struct {
 	usageReader
-	mark     []byte // what a line with usage in it holds
-	line     []byte
-	skipping bool
+	mark     mark
+	line     []byte // the line that goes on in the next block
+	skipping bool   // it is too long to be kept
 }
 
-func newStreamCounter(mark string, r usageReader) *streamCounter {
-	return &streamCounter{usageReader: r, mark: []byte(mark)}
+func newStreamCounter(m mark, r usageReader) *streamCounter {
+	return &streamCounter{usageReader: r, mark: m}
 }
 
 func (c *streamCounter) write(p []byte) {
-	for len(p) > 0 {
+	if len(c.line) > 0 || c.skipping {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
 			c.keep(p)
 			return
 		}
-		switch {
-		case c.skipping:
-			c.skipping = false
-		case len(c.line) > 0:
-			c.keep(p[:i])
+		if c.keep(p[:i]); !c.skipping && c.mark.in(c.line) >= 0 {
 			c.read(c.line)
-		default:
-			c.read(p[:i])
 		}
-		c.line = c.line[:0]
+		c.line, c.skipping = c.line[:0], false
 		p = p[i+1:]
+	}
+	end := bytes.LastIndexByte(p, '\n') + 1
+	c.whole(p[:end])
+	c.keep(p[end:])
+}
+
+// whole looks for usage in lines that each have their line feed.
+func (c *streamCounter) whole(p []byte) {
+	for {
+		i := c.mark.in(p)
+		if i < 0 {
+			return
+		}
+		end := i + bytes.IndexByte(p[i:], '\n')
+		c.read(p[bytes.LastIndexByte(p[:i], '\n')+1 : end])
+		p = p[end+1:]
 	}
 }
 
@@ -68,8 +79,36 @@ func (c *streamCounter) keep(p []byte) {
 }
 
 func (c *streamCounter) read(line []byte) {
-	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && bytes.Contains(data, c.mark) {
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 		c.event(data)
+	}
+}
+
+// mark is a name or a value of JSON as a line holds it. Its rarest letter is what is searched for: quotes and vowels stand
+// everywhere in a stream of JSON.
+type mark struct {
+	text   string
+	rarest int // index in text
+}
+
+// The marks of the APIs' usage, and of a piece of Chat Completions.
+var (
+	usageMark    = mark{`"usage"`, 4}
+	metadataMark = mark{`"usageMetadata"`, 6}
+	chunkMark    = mark{`"chat.completion.chunk"`, 21}
+)
+
+// in is the index of the first mark in p; -1 when there is none.
+func (m mark) in(p []byte) int {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(p[at:], m.text[m.rarest])
+		if i < 0 {
+			return -1
+		}
+		at += i
+		if begin := at - m.rarest; begin >= 0 && len(p)-begin >= len(m.text) && string(p[begin:begin+len(m.text)]) == m.text {
+			return begin
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ func FuzzUsageOfAStream(f *testing.F) {
 	f.Add([]byte("data:{\"type\":\"message_start\",\"message\":{\"usage\":[]}}\r\n\r\n"), 1)
 	f.Add([]byte("data: {\"type\":\"message_delta\",\"usage\":{\"iterations\":[{\"output_tokens\":1e9}]}}"), 1000)
 	f.Fuzz(func(t *testing.T, b []byte, step int) {
-		whole, parts := newStreamCounter(`"usage"`, &anthropicUsage{}), newStreamCounter(`"usage"`, &anthropicUsage{})
+		whole, parts := newStreamCounter(usageMark, &anthropicUsage{}), newStreamCounter(usageMark, &anthropicUsage{})
 		whole.write(b)
 		step = max(1, step)
 		for rest := b; len(rest) > 0; {

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"testing"
@@ -34,6 +35,15 @@ func FuzzUsageOfEveryAPI(f *testing.F) {
 				parts.write(rest[:n])
 				rest = rest[n:]
 			}
+			if stream, ok := whole.(*streamCounter); ok {
+				plain := make().(*streamCounter)
+				byLine(b, stream.mark.text, plain.usageReader)
+				u, complete, started := whole.usage()
+				u2, complete2, started2 := plain.usage()
+				if u != u2 || complete != complete2 || started != started2 {
+					t.Fatalf("%s: it reads %+v %v, line by line %+v %v", name, u, complete, u2, complete2)
+				}
+			}
 			u, complete, started := whole.usage()
 			u2, complete2, started2 := parts.usage()
 			if u != u2 || complete != complete2 || started != started2 {
@@ -44,6 +54,16 @@ func FuzzUsageOfEveryAPI(f *testing.F) {
 			}
 		}
 	})
+}
+
+// byLine reads a stream in the plainest way, as what the fast one has to equal.
+func byLine(b []byte, mark string, r usageReader) {
+	lines := bytes.Split(b, []byte("\n"))
+	for _, line := range lines[:len(lines)-1] { // what has no line feed is a line that was cut off
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && bytes.Contains(data, []byte(mark)) {
+			r.event(data)
+		}
+	}
 }
 
 func FuzzRequestOfEveryAPI(f *testing.F) {

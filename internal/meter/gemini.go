@@ -216,7 +216,7 @@ func (g *geminiRequest) see(s *scan, o node) {
 
 func (gemini) counter(stream bool) counter {
 	if stream {
-		return newStreamCounter(`"usageMetadata"`, &geminiUsage{})
+		return newStreamCounter(metadataMark, &geminiUsage{})
 	}
 	return &bodyCounter{usageReader: &geminiUsage{whole: true}}
 }

@@ -128,6 +128,7 @@ type Meter struct {
 	listener  net.Listener
 	server    *http.Server
 	stop      context.CancelFunc
+	blocks    sync.Pool // of *block
 
 	mu      sync.Mutex
 	turn    turn
@@ -161,6 +162,7 @@ func Start(ctx context.Context, cfg Config) (*Meter, error) {
 	m := &Meter{
 		cfg: cfg, providers: providers, agents: agents, reviewers: reviewers,
 		purse: newLedger(cfg.Ceiling, cfg.Cover), listener: l, stop: stop, turn: turn{purpose: "agent"}, served: make(chan struct{}),
+		blocks: sync.Pool{New: func() any { return new(block) }},
 	}
 	m.server = &http.Server{
 		Handler:           http.HandlerFunc(m.serve),
@@ -194,7 +196,7 @@ func newKey(random io.Reader) (key, error) {
 func (c Config) withDefaults() Config {
 	if c.Transport == nil {
 		c.Transport = &http.Transport{
-			ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 16,
+			ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 16, ReadBufferSize: 64 << 10,
 			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
 			DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		}

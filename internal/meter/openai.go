@@ -173,7 +173,7 @@ var openAITools = []string{"function", "custom", "local_shell", "apply_patch", "
 
 func (openAI) counter(stream bool) counter {
 	if stream {
-		return newStreamCounter(`"usage"`, &openAIUsage{})
+		return newStreamCounter(usageMark, &openAIUsage{})
 	}
 	return &bodyCounter{usageReader: &openAIUsage{whole: true}}
 }

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ type openAIAnswer struct {
 }
 
 func (o *openAIUsage) event(data []byte) {
+	if !o.whole && emptyChunk(data) {
+		return
+	}
 	var ev openAIAnswer
 	if json.Unmarshal(data, &ev) != nil {
 		return
@@ -54,6 +58,24 @@ func (o *openAIUsage) event(data []byte) {
 			return c.FinishReason != nil
 		})
 		o.final = o.final || seen && last
+	}
+}
+
+// emptyChunk says that a chunk of Chat Completions tells no usage yet, which each but the last says in so many words.
+func emptyChunk(data []byte) bool {
+	if chunkMark.in(data) < 0 {
+		return false
+	}
+	for rest := data; ; {
+		i := usageMark.in(rest)
+		if i < 0 {
+			return true
+		}
+		rest = bytes.TrimLeft(rest[i+len(usageMark.text):], " ")
+		value, ok := bytes.CutPrefix(rest, []byte(":"))
+		if !ok || !bytes.HasPrefix(bytes.TrimLeft(value, " "), []byte("null")) {
+			return false
+		}
 	}
 }
 

@@ -1,12 +1,12 @@
 package meter
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -22,6 +22,9 @@ import (
 
 // requestLimit is the largest request body: the provider's own limit for a Messages request.
 const requestLimit = 32 << 20
+
+// grown is how much room is made for a request before it has come: what a client says of its length is a claim.
+const grown = 4 << 20
 
 // bodyTime bounds how long a client may take to send its request.
 const bodyTime = 30 * time.Second
@@ -119,7 +122,9 @@ func (m *Meter) admits(nonce string) (turn, *failure) {
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // always supported by net/http's own server
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestLimit))
+	var body bytes.Buffer
+	body.Grow(int(max(0, min(r.ContentLength, grown))) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, requestLimit))
 	_ = rc.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -128,7 +133,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
 	case err != nil:
 		return nil, &failure{http.StatusBadRequest, "the request body did not arrive whole"}
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // priceOf says what a model costs; nil without an error is an unpriced one that the run allows.
@@ -234,7 +239,7 @@ func (m *Meter) forward(w http.ResponseWriter, r *http.Request, to target, body 
 	count := to.api.counter(kind == "text/event-stream")
 	to.copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	whole := pump(w, plain, count)
+	whole := m.pump(w, plain, count)
 	m.book(c, count, true)
 	if !whole {
 		// Cut the client's stream too: a torn answer must not look like a finished one.

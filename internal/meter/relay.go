@@ -78,11 +78,16 @@ func decoded(resp *http.Response) (io.Reader, error) {
 	}
 }
 
+// block is how much of a stream is moved at once, where so much has come. Each block costs the same few system calls.
+type block [128 << 10]byte
+
 // pump copies and counts, flushing what has come: a stream's first byte must not wait for its next.
 // It reports whether the answer came whole and reached the client whole.
-func pump(w http.ResponseWriter, src io.Reader, count counter) bool {
+func (m *Meter) pump(w http.ResponseWriter, src io.Reader, count counter) bool {
 	rc := http.NewResponseController(w)
-	buf := make([]byte, 32<<10)
+	b := m.blocks.Get().(*block)
+	defer m.blocks.Put(b)
+	buf := b[:]
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {

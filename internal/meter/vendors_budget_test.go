@@ -175,3 +175,34 @@ func TestAFailureWithinTheStreamIsFreeOnlyWhenItToldOfNoWork(t *testing.T) {
 		}
 	}
 }
+
+// INV-36: only a chunk that says in so many words that it tells no usage is passed over unread.
+func TestAChunkIsPassedOverOnlyWhenItTellsNoUsage(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]bool{
+		`{"object":"chat.completion.chunk","choices":[],"usage":null}`:                          true,
+		`{"usage" : null, "object":"chat.completion.chunk"}`:                                    true,
+		`{"object":"chat.completion.chunk"}`:                                                    true,
+		`{"object":"chat.completion.chunk","usage":{"prompt_tokens":1,"completion_tokens":2}}`:  false,
+		`{"object":"chat.completion.chunk","usage":null,"x":{"usage":{"completion_tokens":2}}}`: false,
+		`{"object":"chat.completion.chunk","usage":7}`:                                          false,
+		`{"object":"chat.completion.chunk","x":["usage"]}`:                                      false,
+		`{"type":"response.failed","response":{"error":{"code":"slow_down"},"usage":null}}`:     false,
+		`{"choices":[{"delta":{"content":"\"chat.completion.chunk\""}}],"usage":null}`:          false,
+	} {
+		if got := emptyChunk([]byte(data)); got != want {
+			t.Errorf("%s: %v", data, got)
+		}
+	}
+	// What is told behind such chunks is read all the same, wherever the blocks of the stream end.
+	v := vendors()[1]
+	text := []byte(dataLines(v.stream...))
+	for cut := range text {
+		c := openAI{}.counter(true)
+		c.write(text[:cut])
+		c.write(text[cut:])
+		if u, complete, _ := c.usage(); u != v.want || !complete {
+			t.Fatalf("cut at %d: %+v, complete %v", cut, u, complete)
+		}
+	}
+}
