@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,19 @@ func (e *e2e) plant(t *testing.T) {
 		server := "[mcp_servers.x]\ncommand = \"sh\"\nargs = [\"-c\", \"echo x > %s/PLANTED-mcp; sleep 5\"]\n"
 		files[".codex/config.toml"] = strings.ReplaceAll(server, "%s", e.task.Dir)
 		files["../home/.codex/config.toml"] = strings.ReplaceAll(server, "%s/PLANTED-mcp", e.task.Dir+"/PLANTED-user")
+	case "gemini":
+		// A hook's own answer has to be JSON.
+		hook := `{"hooks":[{"type":"command","command":"echo x > %s/PLANTED-%s; echo {}"}]}`
+		hooks := func(who string) string {
+			return `"hooks":{"SessionStart":[` + fmt.Sprintf(hook, e.task.Dir, who+"-start") + `],"BeforeTool":[` + fmt.Sprintf(hook, e.task.Dir, who+"-tool") + `]}`
+		}
+		files[".gemini/settings.json"] = `{` + hooks("hook") + `,"mcpServers":{"x":{"command":"sh","args":["-c","echo x > ` + e.task.Dir + `/PLANTED-mcp; sleep 5"]}},` +
+			`"tools":{"discoveryCommand":"sh ` + e.task.Dir + `/discover.sh","callCommand":"false"},"context":{"fileName":["OTHER.md","AGENTS.md"]}}`
+		files["discover.sh"] = "echo x > " + e.task.Dir + "/PLANTED-discovery; echo '[]'\n"
+		files["OTHER.md"] = "PLANTED-other"
+		files[".gemini/system.md"] = "PLANTED-system"
+		files[".gemini/.env"] = "GEMINI_SYSTEM_MD=true\nPLANTED_ENV=x\n"
+		files["../home/.gemini/settings.json"] = `{"security":{"auth":{"selectedType":"gemini-api-key"}},` + hooks("user") + `}`
 	case "opencode":
 		config := `{"mcp":{"x":{"type":"local","command":["sh","-c","echo x > %s; sleep 5"]}}}`
 		files["opencode.json"] = strings.ReplaceAll(config, "%s", e.task.Dir+"/PLANTED-mcp")
@@ -56,26 +70,31 @@ func (e *e2e) planted(t *testing.T) (found []string) {
 	for _, p := range left {
 		found = append(found, filepath.Base(p))
 	}
-	if slices.ContainsFunc(e.model.Calls(), func(r agenttest.Request) bool { return strings.Contains(string(r.Body), "PLANTED-memory") }) {
-		found = append(found, "PLANTED-memory")
+	for _, text := range []string{"PLANTED-memory", "PLANTED-other", "PLANTED-system"} {
+		if slices.ContainsFunc(e.model.Calls(), func(r agenttest.Request) bool { return strings.Contains(string(r.Body), text) }) {
+			found = append(found, text)
+		}
+	}
+	if strings.Contains(e.read(t, "env.txt"), "PLANTED_ENV") {
+		found = append(found, "PLANTED_ENV")
 	}
 	return found
 }
 
-// What a repository or an earlier tick planted for Codex or OpenCode is without effect. The control starts the same CLI in
+// What a repository or an earlier tick planted for Codex, Gemini or OpenCode is without effect. The control starts the same CLI in
 // the same place without what the adapter adds against it.
 func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 	script := func(c realCLI) agenttest.Script {
 		return agenttest.Turns(agenttest.Turn{Text: "I look.", Tools: []agenttest.Tool{c.run("sleep 1; env > env.txt")}}, agenttest.Turn{Text: "Done."})
 	}
 	for _, c := range realCLIs() {
-		if c.name != "codex" && c.name != "opencode" {
-			continue // claude-code has a test of its own; Gemini reads the repository's settings, which the guard protects
+		if c.name == "claude-code" {
+			continue // it has a test of its own
 		}
 		t.Run(c.name, func(t *testing.T) {
 			e := newE2EOf(t, c, script(c), 20*money.Dollar)
 			e.plant(t)
-			if o, _ := e.run(t); o.Kind != OK || len(e.planted(t)) != 0 || strings.Contains(e.read(t, "env.txt"), "PLANTED_ENV") {
+			if o, _ := e.run(t); o.Kind != OK || len(e.planted(t)) != 0 {
 				t.Errorf("INV-6 %q took effect: %+v", e.planted(t), o)
 			}
 
@@ -84,7 +103,19 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 			program, opt := c.program(t), Options{}
 			cmd := sandbox.Command{Dir: control.task.Dir, Stdin: strings.NewReader("Fix it."), Timeout: 2 * time.Minute}
 			want := []string{"PLANTED-memory", "PLANTED-user"}
-			if c.name == "codex" {
+			switch c.name {
+			case "gemini":
+				env := (&geminiCLI{newCLI(opt, "gemini", "gemini")}).env(control.task, control.task.Home)
+				for i, kv := range env {
+					env[i] = strings.Replace(kv, "TRUST_WORKSPACE=false", "TRUST_WORKSPACE=true", 1)
+				}
+				cmd.Argv = []string{program, "--output-format", "stream-json", "--approval-mode", "yolo", "--model", c.model, "--prompt=Fix it."}
+				cmd.Env, cmd.Policy = env, opt.policy(control.task, geminiDirs(program)...)
+				want = []string{
+					"PLANTED-discovery", "PLANTED-hook-start", "PLANTED-hook-tool", "PLANTED-mcp", "PLANTED-user-start", "PLANTED-user-tool",
+					"PLANTED-memory", "PLANTED-other", "PLANTED-system", "PLANTED_ENV",
+				}
+			case "codex":
 				var args []string
 				for _, a := range codexArgs(control.task.Gateway) {
 					if a != "--ignore-user-config" && a != "project_doc_max_bytes=0" {
@@ -96,7 +127,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 				cmd.Argv = append([]string{program}, append(args, "--model", c.model, "-")...)
 				cmd.Env = (&codex{newCLI(opt, "codex", "codex")}).env(control.task, filepath.Join(control.task.Home, ".codex"))
 				cmd.Policy = opt.policy(control.task, codexDirs(program)...)
-			} else {
+			default:
 				config, err := openCodeConfig(control.task, openCodeWants{context: 200_000, output: 32_000})
 				if err != nil {
 					t.Fatal(err)

@@ -39,26 +39,47 @@ func (g *geminiCLI) Check(context.Context) error {
 // second only for stdin to have something, which a busy machine may not keep; a longer prompt has to go there.
 const geminiArgMax = 100_000
 
-// geminiSettings are the user's settings of every call: the only ones that the CLI has beside the repository's, which
-// the guard protects. The tools that are left out would have the provider fetch pages.
-const geminiSettings = `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
+// geminiSettings are the user's settings of every call, and all that the CLI has: in a directory that it does not trust it
+// takes none of the repository's settings, hooks, servers, policies, skills, commands, memory and variables. Agents that the
+// repository defines are not bound to that trust, and a .env could still name a key: both have their own switch. The
+// tools that are left out would have the provider fetch pages, or lead into modes that a person ends.
+const geminiSettings = `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},` +
 	`"general":{"enableAutoUpdate":false,"disableAutoUpdate":true,"maxAttempts":2},"privacy":{"usageStatisticsEnabled":false},` +
 	`"telemetry":{"enabled":false},"hooksConfig":{"enabled":false},"mcp":{"allowed":[]},"skills":{"enabled":false},` +
-	`"tools":{"exclude":["google_web_search","web_fetch"]}}`
+	`"advanced":{"ignoreLocalEnv":true},"experimental":{"enableAgents":false},` +
+	`"tools":{"exclude":["google_web_search","web_fetch","enter_plan_mode","invoke_agent"]}}`
 
-// geminiCommand lays the settings out in a directory that has to be new, and starts the CLI.
+// geminiPolicy lets the CLI use its tools. Where a directory is not trusted it would ask a person about each; what they may do
+// is our confinement's affair. A shell rule with a pattern is one that the CLI's own guesses about commands do not overrule:
+// it would ask about every git and every redirection.
+const geminiPolicy = `[[rule]]
+toolName = "run_shell_command"
+argsPattern = "."
+decision = "allow"
+priority = 900
+allowRedirection = true
+
+[[rule]]
+toolName = ["read_file", "read_many_files", "write_file", "replace", "glob", "grep_search", "search_file_content", "list_directory", "write_todos"]
+decision = "allow"
+priority = 900
+`
+
+// geminiCommand lays settings and policy out in a directory that has to be new, and starts the CLI.
 func geminiCommand(program string, args []string) []string {
 	return append([]string{
-		"/bin/sh", "-c", `mkdir "$GEMINI_CLI_HOME" "$GEMINI_CLI_HOME/.gemini" && printf %s "$0" > "$GEMINI_CLI_HOME/.gemini/settings.json" && exec "$@"`,
-		geminiSettings, program,
+		"/bin/sh", "-c", `d="$GEMINI_CLI_HOME/.gemini" && mkdir "$GEMINI_CLI_HOME" "$d" "$d/policies" && printf %s "$0" > "$d/settings.json" && ` +
+			`printf %s "$1" > "$d/policies/proctor.toml" && shift && exec "$@"`,
+		geminiSettings, geminiPolicy, program,
 	}, args...)
 }
 
 func (g *geminiCLI) env(t Task, state string) []string {
 	env := []string{
 		"GEMINI_CLI_HOME=" + state, "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false",
-		// Without trust the CLI asks a person about each tool. What it may do is our confinement's affair.
-		"GEMINI_CLI_TRUST_WORKSPACE=true",
+		"GEMINI_CLI_TRUST_WORKSPACE=false",
+		// The runner's own settings, which would win over ours.
+		"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + filepath.Join(state, "none"), "GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + filepath.Join(state, "none"),
 	}
 	if t.Gateway.BaseURL != "" {
 		env = append(env, "GOOGLE_GEMINI_BASE_URL="+t.Gateway.BaseURL, "GEMINI_API_KEY="+t.Gateway.Nonce)
@@ -88,7 +109,7 @@ func (g *geminiCLI) Run(ctx context.Context, t Task, on func(Event)) (Outcome, e
 		return Outcome{}, err
 	}
 	defer os.RemoveAll(state) // best effort: HOME is thrown away with the run
-	args := []string{"--output-format", "stream-json", "--approval-mode", "yolo"}
+	args := []string{"--output-format", "stream-json", "--approval-mode", "default", "--extensions", "none"}
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}

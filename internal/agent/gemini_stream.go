@@ -90,7 +90,13 @@ func geminiOutcome(o Outcome, end ending) Outcome {
 	switch end.ExitCode {
 	case 41:
 		v.kind = Auth
-	case 42, 52:
+	case 52:
+		// It parses the repository's settings even though it takes nothing from them.
+		if strings.Contains(o.Detail, "/.gemini/settings.json") {
+			o.Next = "make the repository's .gemini/settings.json valid JSON, or delete it: the Gemini CLI does not start beside one that it cannot parse"
+		}
+		v = verdict{kind: RefusedStart, lasting: true}
+	case 42:
 		v = verdict{kind: RefusedStart, lasting: true}
 	case 53:
 		v.kind = LimitTurns

@@ -65,6 +65,10 @@ func TestGeminisEndingsHaveTheirOutcomes(t *testing.T) {
 	if late.Kind != Incomplete || late.Advice() != RetryOnce {
 		t.Errorf("INV-7 a start on a busy machine: %+v", late)
 	}
+	torn := geminiOutcome(Outcome{Kind: RefusedStart, Detail: "Error in /w/.gemini/settings.json: Expected property name"}, ending{Result: sandbox.Result{ExitCode: 52}})
+	if torn.Kind != RefusedStart || !strings.Contains(torn.Next, "valid JSON, or delete it") {
+		t.Errorf("INV-7 settings that cannot be parsed: %+v", torn)
+	}
 	o, events := geminiFeed(t, 0, geminiInit, `{"type":"tool_use","tool_name":"run_shell_command","parameters":{"command":"ls"}}`, "noise", done)
 	if o.Usage.InputTokens != 10 || o.Usage.CacheRead != 4 || o.Session != "s1" || o.Skipped != 1 || len(events) != 4 || events[1].Text != "ls" {
 		t.Errorf("%+v %+v", o, events)
@@ -92,7 +96,7 @@ func TestGeminiIsStartedWithNothingOfOurs(t *testing.T) {
 	if got := l.read(t, "settings.txt"); got != geminiSettings {
 		t.Errorf("settings %s", got)
 	}
-	if got := l.read(t, "args.txt"); got != "[--output-format]\n[stream-json]\n[--approval-mode]\n[yolo]\n[--model]\n[gemini-2.5-pro]\n[--prompt=The task follows.\n\n/quit\nsee @"+wordJoiner+"/etc/hostname]\n" {
+	if got := l.read(t, "args.txt"); got != "[--output-format]\n[stream-json]\n[--approval-mode]\n[default]\n[--extensions]\n[none]\n[--model]\n[gemini-2.5-pro]\n[--prompt=The task follows.\n\n/quit\nsee @"+wordJoiner+"/etc/hostname]\n" {
 		t.Errorf("arguments %s", got)
 	}
 	if got := l.read(t, "prompt.txt"); got != "" {
