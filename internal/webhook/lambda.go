@@ -83,9 +83,7 @@ func (h *Handler) Lambda(ctx context.Context, event json.RawMessage) (LambdaResp
 // tick is a schedule's round.
 func (h *Handler) tick(ctx context.Context) answer {
 	a := accepted(StatusRecorded, "reaped")
-	first, done := halfOf(ctx)
-	defer done()
-	if _, err := h.Sweep(first); err != nil {
+	if _, err := h.Sweep(ctx); err != nil {
 		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "sweep", slog.String(keyError, clip(err.Error())))
 		a = later("forge")
 	}

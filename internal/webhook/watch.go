@@ -229,12 +229,3 @@ func (h *Handler) labelled(issue forge.Issue, names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(label, name) })
 	})
 }
-
-// halfOf leaves the other half of the time to whoever comes next.
-func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, end.Add(-time.Until(end)/2))
-}
