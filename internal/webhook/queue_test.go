@@ -401,3 +401,32 @@ func TestASecretThatWasRotatedIsFetchedAtMostOnceAMinute(t *testing.T) {
 		t.Errorf("strangers caused %d more looks", loads-2)
 	}
 }
+
+// A round takes more than a batch, as long as it gets on: a busy hour leaves more than a schedule has rounds for.
+func TestARoundOfTheReaperTakesBatchAfterBatch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state webhook.State
+		want  webhook.Reaped
+	}{
+		"over for long":       {webhook.Ended, webhook.Reaped{Freed: 250}},
+		"nobody can be asked": {webhook.Dispatched, webhook.Reaped{Failed: 100}},
+	} {
+		r := newRig(t, func(c *webhook.Config) {
+			c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return nil, forge.ErrUnavailable }
+		})
+		for n := range 250 {
+			held, err := r.store.Claim(t.Context(), webhook.Claim{ID: fmt.Sprint("c", n)}, time.Minute)
+			if err == nil {
+				err = r.store.Mark(t.Context(), held.ID, held.Attempt, c.state, time.Minute)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.clock.Advance(time.Hour)
+		if got, err := r.h.Reap(t.Context()); err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
+		}
+	}
+}

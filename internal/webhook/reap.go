@@ -9,8 +9,11 @@ import (
 	"github.com/proctor-ci/proctor/internal/forge"
 )
 
-// reapBatch bounds one round: a round is short, and the next one takes the rest.
-const reapBatch = 100
+// Bounds of one round: it is short, and the next one takes the rest. A request leaves up to four claims.
+const (
+	reapBatch   = 100
+	reapBatches = 10
+)
 
 // Reaped counts what a round did.
 type Reaped struct {
@@ -27,31 +30,43 @@ type Reaped struct {
 // watched for room.
 func (h *Handler) Reap(ctx context.Context) (Reaped, error) {
 	var out Reaped
-	expired, unread := h.cfg.Store.Expired(ctx, reapBatch)
-	watched, claims := parted(expired)
-	// Taken before the claims, which may have more to say of the same repositories, and looked at after them.
-	due, err := h.due(ctx, watched)
-	unread = errors.Join(unread, err)
-	for _, c := range claims {
-		freed, err := h.reap(ctx, c)
-		attrs := []slog.Attr{
-			slog.String(keyRun, c.ID), slog.String(keyRepo, c.To.Repo.FullName()), slog.Int(keyIssue, c.Issue), slog.String(keyStatus, c.State.String()),
+	var unread error
+	var due []Claim
+	for range reapBatches {
+		expired, err := h.cfg.Store.Expired(ctx, reapBatch)
+		watched, claims := parted(expired)
+		// Taken before the claims, which may have more to say of the same repositories, and looked at after them all.
+		mine, derr := h.due(ctx, watched, maxLooks-len(due))
+		due = append(due, mine...)
+		for _, c := range claims {
+			h.reapOne(ctx, c, &out)
 		}
-		switch {
-		case err != nil && !errors.Is(err, ErrLost):
-			out.Failed++
-			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "claim not reaped", append(attrs, slog.String(keyError, clip(err.Error())))...)
-		case freed:
-			out.Freed++
-			if c.State != Ended && c.To.Forge != "" {
-				h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "run never started; claim given back", attrs...)
-			}
-		default:
-			out.Advance++
+		// What failed is among the next batch, too.
+		if unread = errors.Join(err, derr); unread != nil || out.Failed > 0 || len(expired) < reapBatch || ctx.Err() != nil {
+			break
 		}
 	}
 	out.Started = h.look(ctx, due)
 	return out, unread
+}
+
+func (h *Handler) reapOne(ctx context.Context, c Claim, out *Reaped) {
+	freed, err := h.reap(ctx, c)
+	attrs := []slog.Attr{
+		slog.String(keyRun, c.ID), slog.String(keyRepo, c.To.Repo.FullName()), slog.Int(keyIssue, c.Issue), slog.String(keyStatus, c.State.String()),
+	}
+	switch {
+	case err != nil && !errors.Is(err, ErrLost):
+		out.Failed++
+		h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "claim not reaped", append(attrs, slog.String(keyError, clip(err.Error())))...)
+	case freed:
+		out.Freed++
+		if c.State != Ended && c.To.Forge != "" {
+			h.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "run never started; claim given back", attrs...)
+		}
+	default:
+		out.Advance++
+	}
 }
 
 func parted(all []Claim) (watched, claims []Claim) {

@@ -92,12 +92,12 @@ func (h *Handler) openPulls(ctx context.Context, to Target) (int, error) {
 	return len(heads), err
 }
 
-// due takes the repositories whose look is due, each for one round alone. Those that are too many are put off, so that they keep no claim
+// due takes at most that many of the repositories whose look is due, each for one round alone. Those that are too many are put off, so that they keep no claim
 // from the reaper, and come before the others then.
-func (h *Handler) due(ctx context.Context, all []Claim) (mine []Claim, err error) {
+func (h *Handler) due(ctx context.Context, all []Claim, most int) (mine []Claim, err error) {
 	for _, c := range all {
 		lease := looksIn(c.Attempt + 1)
-		if len(mine) == maxLooks {
+		if len(mine) == most {
 			lease = putOff
 		}
 		taken, cerr := h.cfg.Store.Claim(ctx, Claim{ID: c.ID, To: c.To, Issue: c.Issue, Full: c.Full}, lease)
@@ -105,7 +105,7 @@ func (h *Handler) due(ctx context.Context, all []Claim) (mine []Claim, err error
 		case errors.Is(cerr, ErrTaken):
 		case cerr != nil:
 			err = cerr
-		case len(mine) < maxLooks:
+		case len(mine) < most:
 			mine = append(mine, taken)
 		}
 	}

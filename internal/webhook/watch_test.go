@@ -193,7 +193,7 @@ func TestARunThatEndsUnheardLeavesItsRoom(t *testing.T) {
 // Looks take neither the reaper's turn nor each other's, however many are due and whatever the forge says.
 func TestLooksAreBoundedAndHoldUpNoClaim(t *testing.T) {
 	t.Parallel()
-	const repositories = 90
+	const repositories = 130 // more than a batch
 	var mu sync.Mutex
 	connected := map[string]int{}
 	var b *board
@@ -226,7 +226,7 @@ func TestLooksAreBoundedAndHoldUpNoClaim(t *testing.T) {
 	if len(connected) != 20 {
 		t.Errorf("%d repositories were looked at in a round, want 20", len(connected))
 	}
-	for range 4 {
+	for range 6 {
 		s.reap(time.Minute)
 	}
 	if len(connected) != repositories {
