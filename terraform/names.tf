@@ -10,6 +10,7 @@ locals {
     "GITHUB_TOKEN",
     "GITLAB_TOKEN",
     "GITLAB_TRIGGER_TOKEN",
+    "GITLAB_LENDER_TOKEN",
   ]
   settings = [
     "GITHUB_APP_ID",

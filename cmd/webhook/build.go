@@ -59,22 +59,22 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 		return nil, err
 	}
 	var door doors
+	var app *ghapp.App
 	if len(c.GitHubSecrets) > 0 {
-		var app *ghapp.App
 		if door.github, door.pulls, app, err = githubDoor(e); err != nil {
 			return nil, err
 		}
 		if app != nil {
 			c.Attempts = app
 		}
-		if c.Exchange, err = exchange(e, app); err != nil {
-			return nil, err
-		}
 	}
 	if gitlabHooks {
 		if door.gitlab, err = gitlabDoor(e); err != nil {
 			return nil, err
 		}
+	}
+	if c.Exchange, err = exchange(e, app); err != nil {
+		return nil, err
 	}
 	c.Connect, c.Pulls = door.connect, door.counter
 	return webhook.New(c)

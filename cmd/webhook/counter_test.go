@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"testing"
-	"testing/fstest"
 
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
@@ -48,20 +47,11 @@ func TestPullRequestsAreCountedWithATokenOfTheirOwn(t *testing.T) {
 
 func TestMergeRequestsAreCounted(t *testing.T) {
 	t.Parallel()
-	g, err := forgetest.NewGitLab(forgetest.GitLabOptions{
-		Dir: t.TempDir(), Project: "group/sub/shop", Files: fstest.MapFS{".gitlab-ci.yml": {Data: []byte("proctor:\n  script: [\"true\"]\n")}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	g := newGitLab(t)
 	g.AddUser("robot", "developer")
 	g.OpenPull("Round half up", "proctor/issue-3", "main", "ann", false)
 	var d doors
+	var err error
 	if d.gitlab, err = gitlabDoor(env{getenv: settings("GITLAB_TOKEN", g.NewToken(forgetest.GitLabToken{Login: "robot"}), "GITLAB_URL", g.URL())}); err != nil {
 		t.Fatal(err)
 	}

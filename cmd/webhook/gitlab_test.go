@@ -10,9 +10,8 @@ import (
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 )
 
-// INV-53 at this door: a label on GitLab starts one pipeline with the same ids.
-func TestALabelledGitLabIssueBecomesOnePipeline(t *testing.T) {
-	t.Parallel()
+func newGitLab(t *testing.T) *forgetest.GitLab {
+	t.Helper()
 	g, err := forgetest.NewGitLab(forgetest.GitLabOptions{
 		Dir: t.TempDir(), Project: "group/sub/shop", Files: fstest.MapFS{".gitlab-ci.yml": {Data: []byte("proctor:\n  script: [\"true\"]\n")}},
 	})
@@ -24,6 +23,13 @@ func TestALabelledGitLabIssueBecomesOnePipeline(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return g
+}
+
+// INV-53 at this door: a label on GitLab starts one pipeline with the same ids.
+func TestALabelledGitLabIssueBecomesOnePipeline(t *testing.T) {
+	t.Parallel()
+	g := newGitLab(t)
 	g.AddUser("ann", "developer")
 	g.AddUser("tim", "reporter")
 	g.AddUser("robot", "developer")

@@ -37,7 +37,7 @@ func Action(ctx context.Context, env Env) int {
 		return tellUnlent(ctx, env, host, err)
 	}
 	defer loan.giveBack(ctx)
-	req, err := jobRequest(env, host, first(loan.token, host.Input("github-token")))
+	req, err := jobRequest(env, host, loan)
 	if err != nil {
 		host.Error("Proctor", err.Error())
 		return exitUsage
@@ -83,16 +83,13 @@ func tellJob(host ci.Host, rec evidence.Record, reports string) int {
 
 // jobRequest reads what the job gives: inputs, event, tokens. Whatever is wrong is told before anything
 // is started.
-func jobRequest(env Env, host ci.Host, token string) (request, error) {
-	job := host.Job()
+func jobRequest(env Env, host ci.Host, lent loan) (request, error) {
+	job, token := host.Job(), first(lent.token, ownToken(env, host))
 	over, err := overrides(host)
 	if err != nil {
 		return request{}, err
 	}
-	if job.System == "gitlab" {
-		token = first(env.Getenv("PROCTOR_GITLAB_TOKEN"), env.Getenv("GITLAB_TOKEN"))
-	}
-	f, err := jobForge(env, job, token)
+	f, err := jobForge(env, job, token, lent.token != "")
 	if err != nil {
 		return request{}, err
 	}
@@ -103,18 +100,26 @@ func jobRequest(env Env, host ci.Host, token string) (request, error) {
 	req := request{
 		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
-		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, host.Input("github-token"), key.Value, other.Key.Value, google.Key.Value),
+		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, ownToken(env, host), key.Value, other.Key.Value, google.Key.Value),
 		heldDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),
 	}
 	req.parse, err = jobTrigger(host)
 	return req, err
 }
 
+// ownToken is the forge token that the job was given, "" for none.
+func ownToken(env Env, host ci.Host) string {
+	if host.Job().System == "gitlab" {
+		return first(env.Getenv("PROCTOR_GITLAB_TOKEN"), env.Getenv("GITLAB_TOKEN"))
+	}
+	return host.Input("github-token")
+}
+
 const defaultModelAt = "https://api.anthropic.com"
 
 // held are the values that must never be seen: those handed over, and what the runner itself holds for this job.
 func held(env Env, values ...string) []string {
-	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
+	for _, n := range []string{"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", idToken, "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD", "GITLAB_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
 		values = append(values, env.Getenv(n))
 	}
 	values = append(values, traceSecrets(env)...)
@@ -165,7 +170,7 @@ func overrides(host interface{ Input(name string) string }) (config.Override, er
 	return o, nil
 }
 
-func jobForge(env Env, job ci.Job, token string) (forge.Forge, error) {
+func jobForge(env Env, job ci.Job, token string, lent bool) (forge.Forge, error) {
 	owner, name, ok := cutLast(job.Repo)
 	if !ok {
 		return nil, fmt.Errorf("the runner says that the repository is %q. Next: run this in a job of a repository", job.Repo)
@@ -174,7 +179,7 @@ func jobForge(env Env, job ci.Job, token string) (forge.Forge, error) {
 		if token == "" {
 			return nil, errors.New("there is no GitLab token. Next: make a project access token (Developer, scopes api and write_repository) and set it as the masked variable PROCTOR_GITLAB_TOKEN; the job's own token cannot open merge requests")
 		}
-		return gitlab.New(gitlab.Config{ServerURL: job.ServerURL, Project: job.Repo, Token: token, Now: env.Now, Sleep: env.Sleep})
+		return gitlab.New(gitlab.Config{ServerURL: job.ServerURL, Project: job.Repo, Token: token, Lent: lent, Now: env.Now, Sleep: env.Sleep})
 	}
 	if token == "" {
 		return nil, errors.New("the input github-token is empty. Next: pass github-token: ${{ github.token }} and give the job contents, issues and pull-requests: write")

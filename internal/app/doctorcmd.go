@@ -105,7 +105,7 @@ func doctorRequest(env Env) (request, forgePlace, error) {
 
 // jobRehearsal looks with what the job was given, and needs neither issue nor goal.
 func jobRehearsal(env Env, host ci.Host) (request, forgePlace, error) {
-	req, err := jobRequest(env, host, host.Input("github-token"))
+	req, err := jobRequest(env, host, loan{})
 	at := forgePlace{kind: host.Job().System, forge: req.forge}
 	if req.checkout == "" { // it ended before there was a request
 		if err == nil {

@@ -19,9 +19,10 @@ import (
 	"github.com/proctor-ci/proctor/internal/secureurl"
 )
 
-// loan is the App's token that the webhook gave to this run in exchange for its job's identity: for its own repository, for an hour at
-// the most, once. The zero loan is none.
+// loan is the token that the webhook gave to this run in exchange for its job's identity: the App's for its own repository, for an hour at
+// the most, or a GitLab project's; once. The zero loan is none.
 type loan struct {
+	system string // of the CI: "github" or "gitlab"
 	token  string
 	ends   time.Time
 	api    string // where it can be revoked
@@ -67,7 +68,7 @@ func tellUnlent(ctx context.Context, env Env, host ci.Host, err error) int {
 	}
 	host.Error("Proctor", err.Error())
 	issue, _ := strconv.Atoi(host.Input("issue"))
-	f, ferr := jobForge(env, host.Job(), host.Input("github-token"))
+	f, ferr := jobForge(env, host.Job(), ownToken(env, host), false)
 	if issue <= 0 || ferr != nil {
 		return code
 	}
@@ -87,15 +88,16 @@ func borrow(ctx context.Context, env Env, host ci.Host) (loan, error) {
 	}
 	run := host.Input("proctor-id")
 	switch {
-	case job.System != "github":
-		return loan{}, unlendable(evidence.UsageError, "token-url is set and this is a GitLab job: the exchange gives a GitHub App's tokens, and GitLab has no such thing. Next: unset PROCTOR_TOKEN_URL and set PROCTOR_GITLAB_TOKEN")
 	case !secureAddress(door):
 		return loan{}, unlendable(evidence.UsageError, "the input token-url is %q and has to be an https address. Next: give the webhook's address with /token behind it, such as https://hooks.example.com/token", door)
+	case run == "" && job.System == "gitlab":
+		// The address is set for every pipeline; those that the webhook did not start use PROCTOR_GITLAB_TOKEN.
+		return loan{}, nil
 	case run == "":
 		return loan{}, unlendable(evidence.UsageError, "the input token-url is set and this run has no proctor-id, so the webhook did not start it and has no token for it. Next: in the workflow write proctor-id: ${{ inputs.proctor_id }} and token-url: ${{ inputs.proctor_id && 'ADDRESS' || '' }}, or start the run through the webhook")
 	}
 	client := &http.Client{Timeout: loanCall, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	l := loan{api: job.APIURL, client: client, host: host, now: env.Now}
+	l := loan{system: job.System, api: job.APIURL, client: client, host: host, now: env.Now}
 	wait := loanWait
 	for try := 1; ; try++ {
 		// A new identity for each attempt: one lives five minutes.
@@ -125,9 +127,18 @@ func secureAddress(raw string) bool {
 	return err == nil && u.Fragment == "" && secureurl.Safe(u)
 }
 
-// identity asks the runner for a token that says which job this is, for the one audience.
+// idToken is the variable that the job's id_tokens names. https://docs.gitlab.com/ci/yaml/#id_tokens
+const idToken = "PROCTOR_ID_TOKEN"
+
+// identity asks the runner for a token that says which job this is, for the one audience. On GitLab the job has it from the beginning.
 // https://docs.github.com/en/actions/reference/security/oidc
 func (l *loan) identity(ctx context.Context, env Env, audience string) (string, error) {
+	if l.system == "gitlab" {
+		if token := env.Getenv(idToken); token != "" {
+			return token, nil
+		}
+		return "", unlendable(evidence.UsageError, "PROCTOR_TOKEN_URL is set and this job has no identity. Next: give the job id_tokens: {%s: {aud: %s}}", idToken, audience)
+	}
 	at, token := env.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL"), env.Getenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 	if at == "" || token == "" {
 		return "", unlendable(evidence.UsageError, "the input token-url is set and this job may not ask for its identity. Next: add id-token: write to the permissions of the job")
@@ -177,7 +188,7 @@ func refusalWord(s string) string {
 func nextForRefusal(reason, door string) string {
 	switch reason {
 	case "identity":
-		return "set PROCTOR_TOKEN_AUDIENCE of the webhook to " + door + ", and PROCTOR_OIDC_ISSUER on Enterprise Server"
+		return "set PROCTOR_TOKEN_AUDIENCE of the webhook to " + door + ", and PROCTOR_OIDC_ISSUER on Enterprise Server; on GitLab aud: of id_tokens too, and GITLAB_URL"
 	case "other_job":
 		return "the job has to be one of the workflow that the webhook started, on the default branch, not of a reusable workflow, in the environment that PROCTOR_TOKEN_ENVIRONMENT names; the webhook's log says which of them it is not"
 	case "other_run":
@@ -252,7 +263,11 @@ func (l *loan) giveBack(ctx context.Context) {
 	}
 	ctx, done := until(ctx, patience)
 	defer done()
-	status, err := l.call(ctx, http.MethodDelete, strings.TrimRight(l.api, "/")+"/installation/token", "Bearer "+l.token, nil, nil)
+	path := "/installation/token"
+	if l.system == "gitlab" {
+		path = "/personal_access_tokens/self"
+	}
+	status, err := l.call(ctx, http.MethodDelete, strings.TrimRight(l.api, "/")+path, "Bearer "+l.token, nil, nil)
 	if err != nil || status != http.StatusNoContent {
 		l.host.Notice("Proctor", fmt.Sprintf("the run's token could not be revoked (%s); it ends by itself at %s", httpResult(status, err), l.ends.UTC().Format(time.RFC3339)))
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,6 +130,10 @@ func newLender(t *testing.T) *lender {
 		note(r)
 		w.WriteHeader(l.revoke)
 	})
+	mux.HandleFunc("DELETE /api/personal_access_tokens/self", func(w http.ResponseWriter, r *http.Request) {
+		note(r)
+		w.WriteHeader(l.revoke)
+	})
 	mux.HandleFunc("POST /api/repos/octo/shop/issues/7/comments", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var in struct{ Body string }
@@ -220,6 +225,53 @@ func TestAJobExchangesItsIdentityAndGivesTheTokenBack(t *testing.T) {
 	}
 }
 
+func (l *lender) onGitLab(t *testing.T) {
+	l.vars = map[string]string{
+		"GITLAB_CI": "true", "CI_PROJECT_PATH": "octo/shop", "CI_PROJECT_DIR": t.TempDir(), "CI_SERVER_URL": l.URL, "CI_API_V4_URL": l.URL + "/api",
+		"PROCTOR_TOKEN_URL": l.URL + "/token", "PROCTOR_ID": "proctor-1", "PROCTOR_ID_TOKEN": "identity-of-the-job",
+	}
+}
+
+// On GitLab the job has its identity from the beginning, and a token of the project's ends itself.
+func TestAGitLabJobExchangesItsIdentityAndEndsTheToken(t *testing.T) {
+	t.Parallel()
+	l := newLender(t)
+	l.onGitLab(t)
+	got, err := l.borrow(t, t.Context())
+	if err != nil || got.token != "lent-token" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if a := l.asked[0].Header.Get("Authorization"); a != "Bearer identity-of-the-job" {
+		t.Errorf("the webhook was shown %q", a)
+	}
+	got.giveBack(t.Context())
+	if last := l.asked[len(l.asked)-1]; last.Method != http.MethodDelete || last.URL.Path != "/api/personal_access_tokens/self" || last.Header.Get("Authorization") != "Bearer lent-token" {
+		t.Errorf("the last request was %s %s", last.Method, last.URL)
+	}
+	// The run's own token is used, not the one that the project may hold beside it, and none of them is shown.
+	l.vars["PROCTOR_GITLAB_TOKEN"], l.vars["PROCTOR_ISSUE"] = "kept-token", "7"
+	env := l.env()
+	host, err := ci.Detect(env.Getenv, env.Stdout, env.random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := jobRequest(env, host, got)
+	if err != nil || req.forge.Remote().Token != "lent-token" {
+		t.Errorf("%v, works with %q", err, req.forge.Remote().Token)
+	}
+	for _, secret := range []string{"lent-token", "kept-token", "identity-of-the-job"} {
+		if !slices.Contains(req.secrets, secret) {
+			t.Errorf("%s is not kept from what is shown", secret)
+		}
+	}
+	// A pipeline that the webhook did not start borrows nothing.
+	before := len(l.asked)
+	delete(l.vars, "PROCTOR_ID")
+	if none, err := l.borrow(t, t.Context()); err != nil || none.token != "" || len(l.asked) != before {
+		t.Errorf("by hand: %+v %v", none, err)
+	}
+}
+
 // Each way of not getting a token names the thing, the place and the next step, and says no secret.
 func TestAnExchangeThatFailsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
@@ -290,8 +342,9 @@ func TestAnExchangeThatFailsSaysWhatToDo(t *testing.T) {
 	t.Run("GitLab", func(t *testing.T) {
 		t.Parallel()
 		l := newLender(t)
-		l.vars = map[string]string{"GITLAB_CI": "true", "CI_PROJECT_PATH": "octo/shop", "PROCTOR_TOKEN_URL": l.URL + "/token", "CI_PROJECT_DIR": t.TempDir(), "CI_SERVER_URL": l.URL, "CI_API_V4_URL": l.URL}
-		if _, err := l.borrow(t, t.Context()); err == nil || !strings.Contains(err.Error(), "PROCTOR_GITLAB_TOKEN") {
+		l.onGitLab(t)
+		delete(l.vars, "PROCTOR_ID_TOKEN")
+		if _, err := l.borrow(t, t.Context()); err == nil || !strings.Contains(err.Error(), "id_tokens: {PROCTOR_ID_TOKEN: {aud: "+l.URL+"/token}}") {
 			t.Errorf("%v", err)
 		}
 	})

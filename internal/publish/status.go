@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,10 +83,10 @@ func (s *Status) write(ctx context.Context, body string) error {
 			s.shown = body
 			return nil
 		}
-		if !errors.Is(err, forge.ErrNotFound) {
+		if !errors.Is(err, forge.ErrNotFound) && !errors.Is(err, forge.ErrForbidden) {
 			return fmt.Errorf("status comment on issue %d: %w", s.issue, s.redact.Error(err))
 		}
-		s.id = 0 // somebody deleted it
+		s.id = 0 // somebody deleted it, or it is an earlier run's, whose account was another
 	}
 	c, err := s.forge.CreateComment(ctx, s.issue, body)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Status) find(ctx context.Context) error {
 		return err
 	}
 	s.looked = true
-	for _, c := range comments {
+	for _, c := range slices.Backward(comments) { // the newest: earlier ones may be of accounts that are gone
 		if strings.HasPrefix(c.Body, evidence.StatusMarker) && self.wrote(c.Author) {
 			s.id = c.ID
 			return nil

@@ -159,6 +159,35 @@ func TestADeletedCommentIsMadeAnew(t *testing.T) {
 	}
 }
 
+// An earlier run's account may have been another, as with tokens that GitLab's projects lend: its comment can be seen and not edited.
+func TestACommentThatMayNotBeEditedIsFollowedByOneThatMay(t *testing.T) {
+	t.Parallel()
+	f, c := publishtest.New(), newClock()
+	if err := publish.NewStatus(f, 42, c.now, nil).Show(t.Context(), at("one")); err != nil {
+		t.Fatal(err)
+	}
+	f.Before = func(op string) error {
+		if op == "UpdateComment" && len(f.Notes[42]) == 1 {
+			return publishtest.Error("edit comment", forge.ErrForbidden, 403, "not the author", "")
+		}
+		return nil
+	}
+	s := publish.NewStatus(f, 42, c.now, nil)
+	for _, stage := range []string{"two", "three"} {
+		if err := s.Show(t.Context(), at(stage)); err != nil {
+			t.Fatal(err)
+		}
+		c.forward(publish.MinInterval)
+	}
+	if err := publish.NewStatus(f, 42, c.now, nil).Finish(t.Context(), proved(headID)); err != nil {
+		t.Fatal(err)
+	}
+	n := f.Notes[42]
+	if len(n) != 2 || !strings.Contains(n[0].Body, "one") || !strings.Contains(n[1].Body, "Proved") {
+		t.Errorf("INV-49: %d comments: %v", len(n), n)
+	}
+}
+
 func TestARunWithoutAnIssueHasNoStatusAndNoLabels(t *testing.T) {
 	t.Parallel()
 	f := publishtest.New()

@@ -113,7 +113,7 @@ func (a Account) Said(c forge.Comment) bool {
 	return a.wrote(c.Author) && (strings.HasPrefix(c.Body, evidence.StatusMarker) || strings.HasPrefix(c.Body, evidence.AnswerMarker))
 }
 
-// wrote tells whether u is our own account. A job's own token cannot tell who it is; it is always a
+// wrote tells whether u is our own account. A job's own token cannot tell who it is, nor one that was lent to a run; it is always a
 // bot then, and people are not.
 func (a Account) wrote(u forge.User) bool {
 	if a.known {

@@ -20,14 +20,16 @@ import (
 const PathToken = "/token"
 
 // Exchange gives a run that this webhook started a short-lived token for its own repository, so that no repository has to hold
-// the App's key. With it Connect has to give a forge.RunFinder: without one no run can be told from another, and nothing is given.
+// the App's key, or a GitLab token. With it Connect has to give a forge.RunFinder: without one no run can be told from another, and nothing is given.
 type Exchange struct {
 	// Verify gives the claims of a good token, oidc.ErrRefused or oidc.ErrUnavailable.
 	Verify func(ctx context.Context, token string) (oidc.Claims, error)
-	// Mint makes a token of the installation to.Install, for the repository to.Repo.ID alone, with the permissions of that purpose.
+	// Mint makes a token for the repository to.Repo alone, with the permissions of that purpose; on GitHub one of the installation to.Install.
 	Mint func(ctx context.Context, to Target, p Purpose) (token string, expires time.Time, err error)
 	// Environment that the job has to run in; "" asks for none.
 	Environment string
+	// GitLab is the issuer whose tokens are those of GitLab jobs; "" for none.
+	GitLab string
 }
 
 // Purpose is what a token is for. A run gets one for each, once.
@@ -140,10 +142,10 @@ func (h *Handler) runOf(ctx context.Context, c oidc.Claims, in tokenRequest, d *
 	case err != nil:
 		d.cause = err
 		return claim, later("store"), false
-	case claim.ID != in.Run || claim.To.Forge != trigger.GitHub || claim.To.Install <= 0:
+	case claim.ID != in.Run || claim.To.Forge != h.forgeOf(c) || claim.To.Forge == trigger.GitHub && claim.To.Install <= 0:
 		return claim, forbidden(refusedRun), false
 	}
-	d.t.Repo, d.t.Issue.Number = claim.To.Repo, claim.Issue
+	d.forge, d.t.Repo, d.t.Issue.Number = claim.To.Forge, claim.To.Repo, claim.Issue
 	if why := h.mismatch(c, claim); why != "" {
 		d.cause = errors.New(why)
 		return claim, forbidden(refusedJob), false
@@ -158,27 +160,67 @@ func (h *Handler) runOf(ctx context.Context, c oidc.Claims, in tokenRequest, d *
 	return h.same(ctx, c, claim, d)
 }
 
+func (h *Handler) forgeOf(c oidc.Claims) trigger.Forge {
+	if x := h.cfg.Exchange.GitLab; x != "" && c.Issuer == x {
+		return trigger.GitLab
+	}
+	return trigger.GitHub
+}
+
+// member is a claim of a job's identity, and what it has to be.
+type member struct{ claim, got, want string }
+
 // mismatch is the first thing about the job that is not as it was dispatched, "" when there is none.
 func (h *Handler) mismatch(c oidc.Claims, claim Claim) string {
+	members := githubJob(c, claim)
+	if claim.To.Forge == trigger.GitLab {
+		members = gitlabJob(c, claim)
+	}
+	if want := h.cfg.Exchange.Environment; want != "" {
+		members = append(members, member{"environment", c.Environment, want})
+	}
+	for _, m := range members {
+		if m.got != m.want {
+			return fmt.Sprintf("%s is %q, not %q", m.claim, m.got, m.want)
+		}
+	}
+	return ""
+}
+
+func githubJob(c oidc.Claims, claim Claim) []member {
 	repo := claim.To.Repo
 	ref := "refs/heads/" + repo.DefaultBranch
 	workflow := repo.FullName() + "/.github/workflows/" + claim.File + "@" + ref
-	for _, m := range []struct{ claim, got, want string }{
+	return []member{
 		{"repository_id", c.RepositoryID, strconv.FormatInt(repo.ID, 10)},
 		{"repository", c.Repository, repo.FullName()},
 		{"event_name", c.EventName, "workflow_dispatch"},
 		{"ref", c.Ref, ref},
 		{"workflow_ref", c.WorkflowRef, workflow},
 		{"job_workflow_ref", c.JobWorkflowRef, workflow},
-	} {
-		if m.got != m.want {
-			return fmt.Sprintf("%s is %q, not %q", m.claim, m.got, m.want)
-		}
 	}
-	if want := h.cfg.Exchange.Environment; want != "" && c.Environment != want {
-		return fmt.Sprintf("environment is %q, not %q", c.Environment, want)
+}
+
+// gitlabJob: the pipeline's file is the project's own, whatever it is called, on the default branch.
+func gitlabJob(c oidc.Claims, claim Claim) []member {
+	repo := claim.To.Repo
+	_, host, _ := strings.Cut(c.Issuer, "://")
+	config := host + "/" + repo.FullName() + "//"
+	if file, _, ok := strings.Cut(strings.TrimPrefix(c.ConfigRef, config), "@"); ok {
+		config += file
 	}
-	return ""
+	source := "trigger"
+	if c.PipelineSource == "api" {
+		source = "api"
+	}
+	return []member{
+		{"project_id", c.ProjectID, strconv.FormatInt(repo.ID, 10)},
+		{"project_path", c.ProjectPath, repo.FullName()},
+		{"pipeline_source", c.PipelineSource, source},
+		{"ref_type", c.RefType, "branch"},
+		{"ref", c.Ref, repo.DefaultBranch},
+		{"ci_config_ref_uri", c.ConfigRef, config + "@refs/heads/" + repo.DefaultBranch},
+	}
 }
 
 // same asks the forge which run carries the claim's id.
@@ -200,10 +242,17 @@ func (h *Handler) same(ctx context.Context, c oidc.Claims, claim Claim, d *deliv
 	case err != nil && !errors.Is(err, forge.ErrNotFound):
 		d.cause = err
 		return claim, later("forge"), false
-	case err != nil, strconv.FormatInt(run.ID, 10) != c.RunID, run.Status == "completed":
+	case err != nil, strconv.FormatInt(run.ID, 10) != runID(c, claim), run.Status == "completed":
 		return claim, forbidden(refusedRun), false
 	}
 	return claim, answer{}, true
+}
+
+func runID(c oidc.Claims, claim Claim) string {
+	if claim.To.Forge == trigger.GitLab {
+		return c.PipelineID
+	}
+	return c.RunID
 }
 
 // issue takes the use of the purpose before it makes the token: two requests at once get one. A token that could not be made

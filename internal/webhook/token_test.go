@@ -383,3 +383,140 @@ func TestTheExchangeIsThereOnlyWhereItIsSet(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
+
+// labDesk is a desk whose run is a GitLab project's; its issuer signs for GitLab beside another for GitHub.
+func newLabDesk(t *testing.T) (d *desk, hub *oidctest.Issuer) {
+	t.Helper()
+	d, hub = &desk{issuer: oidctest.New(t), id: trigger.NewID("a label event")}, oidctest.New(t)
+	clock := claimtest.NewClock()
+	var issuers oidc.Any
+	for _, i := range []*oidctest.Issuer{hub, d.issuer} {
+		v, err := oidc.New(oidc.Config{Issuer: i.URL, Audience: hookAddress, Now: clock.Now, HTTP: &http.Client{Timeout: time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		issuers = append(issuers, v)
+	}
+	d.rig = newRig(t, func(c *webhook.Config) {
+		c.Now, c.Store = clock.Now, webhook.NewMemory(clock.Now)
+		c.Exchange = &webhook.Exchange{Verify: issuers.Verify, Mint: d.mint, GitLab: d.issuer.URL}
+	})
+	d.clock = clock
+	c, err := d.store.Claim(t.Context(), webhook.Claim{ID: d.id, File: "proctor.yml", Issue: 7, To: webhook.Target{
+		Forge: trigger.GitLab, Repo: trigger.Repo{Owner: "group/sub", Name: "shop", ID: 5, DefaultBranch: "main"},
+	}}, time.Hour)
+	if err == nil {
+		err = d.store.Mark(t.Context(), d.id, c.Attempt, webhook.Dispatched, time.Hour)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.w.runs, d.w.refs = []map[string]string{{trigger.InputID: d.id}}, []string{"main"} // pipeline 1 of the world
+	return d, hub
+}
+
+// labClaims are those of the run's own job, as GitLab writes them.
+func (d *desk) labClaims() map[string]any {
+	now := d.clock.Now().Unix()
+	_, host, _ := strings.Cut(d.issuer.URL, "://")
+	return map[string]any{
+		"iss": d.issuer.URL, "aud": hookAddress, "iat": now, "nbf": now - 5, "exp": now + 4500, "sub": "project_path:group/sub/shop:ref_type:branch:ref:main", "jti": "j",
+		"namespace_id": "72", "namespace_path": "group/sub", "project_id": "5", "project_path": "group/sub/shop", "user_id": "1", "user_login": "ann", "user_email": "ann@example.com",
+		"pipeline_id": "1", "pipeline_source": "trigger", "job_id": "302", "ref": "main", "ref_type": "branch", "ref_path": "refs/heads/main", "ref_protected": "true",
+		"runner_id": 1, "sha": "abc", "ci_config_ref_uri": host + "/group/sub/shop//.gitlab-ci.yml@refs/heads/main", "ci_config_sha": "abc", "project_visibility": "private",
+	}
+}
+
+// INV-47 on GitLab: the run's own job gets a token for its project, once, and whoever is not it gets none.
+func TestOnGitLabOnlyTheRunGetsAToken(t *testing.T) {
+	t.Parallel()
+	claim := func(name string, value any) func(*desk, map[string]any) {
+		return func(_ *desk, c map[string]any) {
+			if c[name] = value; value == nil {
+				delete(c, name)
+			}
+		}
+	}
+	config := func(rest string) func(*desk, map[string]any) {
+		return func(d *desk, c map[string]any) {
+			_, host, _ := strings.Cut(d.issuer.URL, "://")
+			c["ci_config_ref_uri"] = strings.ReplaceAll(rest, "HOST", host)
+		}
+	}
+	const identity, job, run = "401 invalid identity", "403 refused other_job", "403 refused other_run"
+	for name, c := range map[string]struct {
+		change func(*desk, map[string]any)
+		want   string
+	}{
+		"control":                       {func(*desk, map[string]any) {}, "200 issued "},
+		"control: by the API":           {claim("pipeline_source", "api"), "200 issued "},
+		"control: a file of its own":    {config("HOST/group/sub/shop//ci/all.yml@refs/heads/main"), "200 issued "},
+		"another audience":              {claim("aud", "https://vault.example"), identity},
+		"another issuer":                {claim("iss", "https://gitlab.com"), identity},
+		"expired":                       {claim("exp", 1), identity},
+		"another project":               {claim("project_id", "6"), job},
+		"no project":                    {claim("project_id", nil), job},
+		"another name":                  {claim("project_path", "group/sub/shed"), job},
+		"a push":                        {claim("pipeline_source", "push"), job},
+		"a merge request's":             {claim("pipeline_source", "merge_request_event"), job},
+		"nothing said of its source":    {claim("pipeline_source", nil), job},
+		"another branch":                {claim("ref", "mine"), job},
+		"a tag of that name":            {claim("ref_type", "tag"), job},
+		"a file of another project":     {config("HOST/group/mine//.gitlab-ci.yml@refs/heads/main"), job},
+		"a file of another branch":      {config("HOST/group/sub/shop//.gitlab-ci.yml@refs/heads/mine"), job},
+		"a file at another server":      {config("evil.example/group/sub/shop//.gitlab-ci.yml@refs/heads/main"), job},
+		"a branch in the file's name":   {config("HOST/group/sub/shop//x@refs/heads/main@refs/heads/mine"), job},
+		"no file":                       {claim("ci_config_ref_uri", nil), job},
+		"another pipeline":              {claim("pipeline_id", "2"), run},
+		"no pipeline":                   {claim("pipeline_id", nil), run},
+		"a pipeline of another branch":  {func(d *desk, _ map[string]any) { d.w.refs = []string{"mine"} }, run},
+		"a pipeline the forge has not":  {func(d *desk, _ map[string]any) { d.w.runs = nil }, run},
+		"a pipeline that is over":       {func(d *desk, _ map[string]any) { d.w.over = true }, run},
+		"a run id instead of its own":   {func(_ *desk, c map[string]any) { c["run_id"] = c["pipeline_id"]; delete(c, "pipeline_id") }, run},
+		"the issuer's keys are not had": {func(d *desk, _ map[string]any) { d.issuer.Set(nil, nil, true) }, "503 retry issuer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, _ := newLabDesk(t)
+			claims := d.labClaims()
+			c.change(d, claims)
+			token := oidctest.Sign(t, d.issuer.RSA, d.header(), claims)
+			a := d.ask(token)
+			if a.String() != c.want {
+				t.Errorf("%s, want %s; log %s", a, c.want, d.log.String())
+			}
+			if good := a.Code == http.StatusOK; good != (len(d.minted) == 1) || good && (d.minted[0].Forge != trigger.GitLab || d.ask(token).String() != "403 refused used") {
+				t.Errorf("%d tokens made: %+v", len(d.minted), d.minted)
+			}
+		})
+	}
+}
+
+// INV-47: either forge's jobs stand for runs of that forge alone, whatever their tokens say beside that.
+func TestAJobOfOneForgeIsNoRunOfTheOther(t *testing.T) {
+	t.Parallel()
+	d, hub := newLabDesk(t)
+	both := d.labClaims()
+	for k, v := range d.claims() {
+		both[k] = v
+	}
+	both["iss"] = hub.URL
+	if a := d.ask(oidctest.Sign(t, hub.RSA, d.header(), both)); a.String() != "403 refused other_run" || len(d.minted) != 0 {
+		t.Errorf("a GitHub job for a GitLab run: %s", a)
+	}
+	both["iss"] = d.issuer.URL
+	d.claim(t, trigger.NewID("on GitHub"), webhook.Running, 34)
+	lab := d.id
+	d.id = trigger.NewID("on GitHub")
+	if a := d.ask(oidctest.Sign(t, d.issuer.RSA, d.header(), both)); a.String() != "403 refused other_run" || len(d.minted) != 0 {
+		t.Errorf("a GitLab job for a GitHub run: %s", a)
+	}
+	// Signed by GitHub's key with GitLab's name: the issuer that it names has no such signature.
+	d.id = lab
+	if a := d.ask(oidctest.Sign(t, hub.EC, map[string]any{"alg": "ES256", "kid": "ec"}, both)); a.String() != "401 invalid identity" {
+		t.Errorf("another issuer's signature: %s", a)
+	}
+	if a := d.ask(oidctest.Sign(t, d.issuer.RSA, d.header(), d.labClaims())); a.Code != http.StatusOK {
+		t.Errorf("control: %s", a)
+	}
+}

@@ -209,6 +209,8 @@ func (g *GitLab) routes() []glRoute {
 		{"GET " + p + "/pipelines/{id}/variables", false, "", false, glVariables},
 		{"POST " + p + "/pipeline", true, "developer", false, glCreatePipeline},
 		{"POST " + p + "/trigger/pipeline", true, "", false, glTrigger},
+		{"POST " + p + "/access_tokens", true, "maintainer", false, glLend},
+		{"DELETE /personal_access_tokens/self", false, "", false, glRevokeSelf},
 		{"GET /user", false, "", false, glUser},
 		{"GET /job", false, "", true, glJob},
 	}

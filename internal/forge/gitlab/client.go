@@ -39,6 +39,8 @@ type Config struct {
 	// CI_JOB_TOKEN instead, which can read little and write nothing.
 	Token    string
 	JobToken bool
+	// Lent says that Token is one of LendToken's: each has a bot user of its own, so that what earlier runs wrote is another account's.
+	Lent bool
 	// TriggerToken starts pipelines without an access token; "" starts them with Token.
 	TriggerToken string
 	HTTP         *http.Client
@@ -58,6 +60,7 @@ type Client struct {
 	token   string
 	trigger string
 	job     bool
+	lent    bool
 }
 
 var (
@@ -107,7 +110,7 @@ func New(c Config) (*Client, error) {
 	api.UserAgent = "proctor"
 	return &Client{
 		api: api, retry: wire.NewRetry(c.Now, c.Sleep, c.Log), now: c.Now, server: server,
-		project: c.Project, token: c.Token, trigger: c.TriggerToken, job: c.JobToken,
+		project: c.Project, token: c.Token, trigger: c.TriggerToken, job: c.JobToken, lent: c.Lent,
 	}, nil
 }
 

@@ -80,10 +80,13 @@ func (c *Client) Branch(ctx context.Context, name string) (string, error) {
 	return b.Commit.ID, nil
 }
 
-// Self is the token's account; a job token is asked for its job's.
+// Self is the token's account; a job token is asked for its job's, and one that was lent has none that lasts.
 func (c *Client) Self(ctx context.Context) (forge.User, error) {
 	var u *gitlab.User
 	k := call{what: "read the token's account"}
+	if c.lent {
+		return forge.User{}, &forge.Error{Op: k.what, Kind: forge.ErrNotFound, Said: "a run's token has an account of its own"}
+	}
 	err := c.do(ctx, k, func(_ int, opt gitlab.RequestOptionFunc) (resp *gitlab.Response, err error) {
 		if !c.job {
 			u, resp, err = c.api.Users.CurrentUser(opt)

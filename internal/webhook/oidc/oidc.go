@@ -1,4 +1,4 @@
-// Package oidc owns the check of a CI job's identity token: one issuer, one audience, RS256 and ES256, the issuer's own
+// Package oidc owns the check of a CI job's identity token: its issuer, one audience, RS256 and ES256, the issuer's own
 // keys. It must never take a key, an address or an algorithm from the token, nor put a token into an error.
 package oidc
 
@@ -26,16 +26,26 @@ import (
 // https://docs.github.com/en/actions/reference/security/oidc
 const GitHub = "https://token.actions.githubusercontent.com"
 
-// Claims of a job's token that somebody decides on.
+// Claims of a job's token that somebody decides on: GitHub's, then GitLab's.
+// https://docs.gitlab.com/ci/secrets/id_token_authentication/#token-payload
 type Claims struct {
+	Issuer string `json:"iss"`
+
 	Repository     string `json:"repository"`    // owner/name
 	RepositoryID   string `json:"repository_id"` // digits
-	Ref            string `json:"ref"`
+	Ref            string `json:"ref"`           // refs/heads/NAME; on GitLab NAME alone
 	EventName      string `json:"event_name"`
 	WorkflowRef    string `json:"workflow_ref"`     // owner/name/.github/workflows/file@ref
 	JobWorkflowRef string `json:"job_workflow_ref"` // the same, but for a job of a reusable workflow
 	RunID          string `json:"run_id"`
 	Environment    string `json:"environment"` // "" for a job without one
+
+	ProjectPath    string `json:"project_path"` // group/name
+	ProjectID      string `json:"project_id"`   // digits
+	RefType        string `json:"ref_type"`     // "branch" or "tag"
+	PipelineID     string `json:"pipeline_id"`
+	PipelineSource string `json:"pipeline_source"`
+	ConfigRef      string `json:"ci_config_ref_uri"` // HOST/group/name//file@refs/heads/NAME
 }
 
 // registered are the claims that are checked here.
@@ -127,6 +137,26 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Claims, error) {
 		return Claims{}, err
 	}
 	return c, nil
+}
+
+// Any is several issuers' verifiers. What a token says of its issuer only chooses the one that checks it.
+type Any []*Verifier
+
+// Verify is Verifier.Verify.
+func (a Any) Verify(ctx context.Context, token string) (Claims, error) {
+	var said registered
+	if parts := strings.Split(token, "."); len(token) <= maxToken && len(parts) == 3 {
+		raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+		if err != nil || json.Unmarshal(raw, &said) != nil {
+			return Claims{}, refused("its claims have other types than they should")
+		}
+	}
+	for _, v := range a {
+		if said.Issuer == v.cfg.Issuer {
+			return v.Verify(ctx, token)
+		}
+	}
+	return Claims{}, refused("another issuer")
 }
 
 // authentic gives the payload of a token that the issuer signed.
