@@ -137,3 +137,29 @@ func TestGitLabsSchemaRefusesABrokenTemplate(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// What the guide adds for a token that the webhook lends is merged into the included job.
+func TestGitLabsIncludeTakesTheIdentityOfTheGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/gitlab.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(guide), "## Without a token in the project")
+	_, section, _ = strings.Cut(section, "```yaml\n")
+	text, _, ok := strings.Cut(section, "```")
+	if !ok {
+		t.Fatal("the guide has no such section")
+	}
+	for name, more := range map[string]string{"control": "", "the guide": text} {
+		j := newLabJob(t, openLab(t, setting{}), "include:\n  - local: .gitlab/ci/proctor.yml\n"+more)
+		out, err := j.run(nil, "--preview")
+		if err != nil || !strings.Contains(out, "json schema validated") || !strings.Contains(out, "- proctor-action") {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+		for _, part := range []string{"id_tokens:\n    " + idToken + ":\n      aud: https://HOST/token", "PROCTOR_TOKEN_URL: https://HOST/token"} {
+			if strings.Contains(out, part) != (more != "") {
+				t.Errorf("%s: %q in\n%s", name, part, out)
+			}
+		}
+	}
+}
