@@ -17,10 +17,10 @@ RUN GOARCH=$TARGETARCH make program VERSION="$VERSION" COMMIT="$COMMIT" DATE="$D
 FROM --platform=$BUILDPLATFORM ${NODE} AS clis
 ARG TARGETARCH
 WORKDIR /clis
-COPY image/agents/package.json image/agents/package-lock.json ./
-# npm takes the packages of one architecture, by the lock file's checksums, and runs none of their scripts.
-RUN npm ci --ignore-scripts --no-audit --no-fund --os=linux --libc=glibc --cpu="$([ "$TARGETARCH" = arm64 ] && echo arm64 || echo x64)" \
- && mkdir /agents && mv node_modules/@anthropic-ai/claude-code-linux-* /agents/claude-code && mv node_modules/@openai/codex-linux-*/vendor/* /agents/codex \
+COPY image/agents ./
+# npm takes the packages of one architecture, by the lock files' checksums, and runs none of their scripts.
+RUN for agent in claude-code codex; do (cd $agent && npm ci --ignore-scripts --no-audit --no-fund --os=linux --libc=glibc --cpu="$([ "$TARGETARCH" = arm64 ] && echo arm64 || echo x64)") || exit 1; done \
+ && mkdir /agents && mv claude-code/node_modules/@anthropic-ai/claude-code-linux-* /agents/claude-code && mv codex/node_modules/@openai/codex-linux-*/vendor/* /agents/codex \
  && test -x /agents/claude-code/claude && test -x /agents/codex/bin/codex
 
 FROM ${DEBIAN} AS slim

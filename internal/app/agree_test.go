@@ -113,7 +113,7 @@ func TestInputsOfTheActionTheProgramAndTheTemplatesAgree(t *testing.T) {
 				ours++
 			}
 			for _, s := range j.Steps {
-				if !strings.HasPrefix(s.Uses, "proctor-ci/proctor@") {
+				if !strings.HasPrefix(s.Uses, "proctor-ci/proctor/host@") {
 					continue
 				}
 				ours++

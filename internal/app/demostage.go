@@ -157,7 +157,8 @@ func (s *stage) execute(ctx context.Context, queued forgetest.Run, interrupted b
 	key := "sk-demo-" + s.hub.NewToken(forgetest.Token{Login: "maya"})
 	runner := forgetest.Runner{
 		GitHub: s.hub, Dir: filepath.Join(s.out, "jobs"), Path: path, Secrets: map[string]string{"ANTHROPIC_API_KEY": key, "OPENAI_API_KEY": key, "GEMINI_API_KEY": key},
-		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at, "OPENAI_BASE_URL": at + "/v1", "GOOGLE_GEMINI_BASE_URL": at}}},
+		// The host action would install a release first. The container action's door to the same program takes the same inputs.
+		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor/host", Metadata: proctor.ActionMetadata, Binary: s.opts.action, Env: map[string]string{"ANTHROPIC_BASE_URL": at, "OPENAI_BASE_URL": at + "/v1", "GOOGLE_GEMINI_BASE_URL": at}}},
 	}
 	watching, stop := context.WithCancel(ctx)
 	running, cancel := context.WithCancel(ctx)

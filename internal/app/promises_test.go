@@ -20,6 +20,9 @@ import (
 // check holds every run, however it ended, to what is always promised.
 func (j *job) check(environ string) {
 	j.t.Helper()
+	if j.out["report"] != j.reports {
+		j.t.Errorf("INV-49 the job says that its report is in %q, not %s:\n%s", j.out["report"], j.reports, j.run.Log)
+	}
 	rec, err := evidence.Read(j.reports)
 	if err != nil {
 		if j.killed() {
@@ -30,6 +33,9 @@ func (j *job) check(environ string) {
 	j.rec = rec
 	if j.killed() {
 		return
+	}
+	if _, err := evidence.Read(filepath.Join(filepath.Dir(j.Workspace), "artifacts", "proctor-report", "proctor")); err != nil {
+		j.t.Errorf("INV-49 the workflow did not upload the report: %v", err)
 	}
 	if rec.ExitCode != j.ExitCode {
 		j.t.Errorf("the record says exit code %d, the process %d", rec.ExitCode, j.ExitCode)

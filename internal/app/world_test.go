@@ -134,7 +134,7 @@ func again(t *testing.T, s setting) *world {
 	}
 	w.runner = forgetest.Runner{
 		GitHub: hub, Dir: filepath.Join(w.dir, "jobs"), Secrets: map[string]string{"ANTHROPIC_API_KEY": w.key},
-		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor", Metadata: proctor.ActionMetadata, Binary: self, Env: map[string]string{"ANTHROPIC_BASE_URL": server.URL}}},
+		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor/host", Metadata: proctor.ActionMetadata, Binary: self, Env: map[string]string{"ANTHROPIC_BASE_URL": server.URL}}},
 	}
 	if !s.byLabel {
 		w.serveWebhook(s.exchange)

@@ -30,24 +30,25 @@ func TestEachFaultOfAWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 	}
 	const step = "      - id: proctor\n"
 	for name, c := range map[string]struct{ good, bad, check, fix string }{
-		"credentials stay":        {"          persist-credentials: false\n", "          fetch-depth: 1\n", "workflow.credentials", "persist-credentials: false"},
-		"job too short":           {"timeout-minutes: 75", "timeout-minutes: 45", "workflow.timeout", "timeout-minutes: 60"},
-		"no contents":             {"      contents: write # the run's branch\n", "", "workflow.permissions", "contents: write"},
-		"no issues":               {"      issues: write # labels and the status comment\n", "", "workflow.permissions", "issues: write"},
-		"no pull requests":        {"      pull-requests: write # the draft\n", "", "workflow.permissions", "pull-requests: write"},
-		"only reads":              {"contents: write", "contents: read", "workflow.permissions", "contents: write"},
-		"another label":           {"github.event.label.name == 'proctor'", "github.event.label.name == 'robot'", "workflow.label", "write 'proctor'"},
-		"runs cancel each other":  {"cancel-in-progress: false", "cancel-in-progress: true", "workflow.concurrency", "cancel-in-progress: false"},
-		"runs are not kept apart": {right[strings.Index(right, "concurrency:\n"):strings.Index(right, "jobs:\n")], "", "workflow.concurrency", "github.event.issue.number"},
-		"not the label's event":   {"types: [labeled]", "types: [opened]", "workflow.trigger", "labeled"},
-		"strangers' changes":      {"on:\n", "on:\n  pull_request_target:\n", "workflow.trigger", "pull_request_target"},
-		"issue text in a shell":   {step, "      - run: echo ${{ github.event.issue.title }}\n" + step, "workflow.injection", "by env:"},
-		"goal in a shell":         {step, "      - run: echo \"${{ inputs.goal }}\"\n" + step, "workflow.injection", "by env:"},
-		"no key for the agent":    {"          anthropic-api-key: ${{ secrets.ANTHROPIC_API_KEY }}\n          claude-code-oauth-token: ${{ secrets.CLAUDE_CODE_OAUTH_TOKEN }}\n", "", "workflow.secret", "secrets.ANTHROPIC_API_KEY"},
-		"a key in clear":          {"${{ secrets.ANTHROPIC_API_KEY }}", "sk-ant-123", "workflow.secret", "secrets."},
-		"the action is not there": {"proctor-ci/proctor@v0", "acme/proctor@v0", "workflow.step", "proctor-ci/proctor@"},
-		"no checkout":             {"actions/checkout@", "acme/checkout@", "workflow.checkout", "actions/checkout"},
-		"no YAML":                 {"permissions: {}", "permissions: {", "workflow", "init"},
+		"credentials stay":         {"          persist-credentials: false\n", "          fetch-depth: 1\n", "workflow.credentials", "persist-credentials: false"},
+		"job too short":            {"timeout-minutes: 75", "timeout-minutes: 45", "workflow.timeout", "timeout-minutes: 60"},
+		"no contents":              {"      contents: write # the run's branch\n", "", "workflow.permissions", "contents: write"},
+		"no issues":                {"      issues: write # labels and the status comment\n", "", "workflow.permissions", "issues: write"},
+		"no pull requests":         {"      pull-requests: write # the draft\n", "", "workflow.permissions", "pull-requests: write"},
+		"only reads":               {"contents: write", "contents: read", "workflow.permissions", "contents: write"},
+		"another label":            {"github.event.label.name == 'proctor'", "github.event.label.name == 'robot'", "workflow.label", "write 'proctor'"},
+		"runs cancel each other":   {"cancel-in-progress: false", "cancel-in-progress: true", "workflow.concurrency", "cancel-in-progress: false"},
+		"runs are not kept apart":  {right[strings.Index(right, "concurrency:\n"):strings.Index(right, "jobs:\n")], "", "workflow.concurrency", "github.event.issue.number"},
+		"not the label's event":    {"types: [labeled]", "types: [opened]", "workflow.trigger", "labeled"},
+		"strangers' changes":       {"on:\n", "on:\n  pull_request_target:\n", "workflow.trigger", "pull_request_target"},
+		"issue text in a shell":    {step, "      - run: echo ${{ github.event.issue.title }}\n" + step, "workflow.injection", "by env:"},
+		"goal in a shell":          {step, "      - run: echo \"${{ inputs.goal }}\"\n" + step, "workflow.injection", "by env:"},
+		"no key for the agent":     {"          anthropic-api-key: ${{ secrets.ANTHROPIC_API_KEY }}\n          claude-code-oauth-token: ${{ secrets.CLAUDE_CODE_OAUTH_TOKEN }}\n", "", "workflow.secret", "secrets.ANTHROPIC_API_KEY"},
+		"a key in clear":           {"${{ secrets.ANTHROPIC_API_KEY }}", "sk-ant-123", "workflow.secret", "secrets."},
+		"the action is not there":  {"proctor-ci/proctor/host@v0", "acme/proctor@v0", "workflow.step", "proctor-ci/proctor/host@v0"},
+		"an image without the CLI": {"proctor-ci/proctor/host@v0", "proctor-ci/proctor@v0", "workflow.agent", "proctor-ci/proctor/host@v0`, which installs it"},
+		"no checkout":              {"actions/checkout@", "acme/checkout@", "workflow.checkout", "actions/checkout"},
+		"no YAML":                  {"permissions: {}", "permissions: {", "workflow", "init"},
 	} {
 		if !strings.Contains(right, c.good) {
 			t.Errorf("%s: the template no longer holds %q", name, c.good)
@@ -77,6 +78,30 @@ func TestEachFaultOfAWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 	longer.Stops.MaxDuration = 2 * time.Hour
 	if got := Workflow("w.yml", []byte(right), longer); !strings.Contains(got[0].Fix, "timeout-minutes: 135") {
 		t.Errorf("a longer run: %+v", got)
+	}
+}
+
+func TestAnAgentWhoseCLITheContainerDoesNotHoldIsNamed(t *testing.T) {
+	t.Parallel()
+	onHost := string(templates.GitHubWorkflow)
+	inContainer := strings.Replace(onHost, "proctor-ci/proctor/host@v0", "proctor-ci/proctor@v0", 1)
+	ofOne := strings.Replace(onHost, "proctor-ci/proctor/host@v0", "acme/actions/proctor@v1", 1)
+	for agent, fix := range map[string]string{
+		"claude-code": "which installs it", "codex": "which installs it", "gemini": "behind a step that installs it", "opencode": "behind a step that installs it",
+		"copilot": "behind a step that installs it", "anthropic": "", "openai": "", "script": "", "command": "",
+	} {
+		c := config.Default()
+		c.Agent.Name = agent
+		found := Workflow("w.yml", []byte(inContainer), c)
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "workflow.agent" })
+		if (i >= 0) != (fix != "") || i >= 0 && (!strings.Contains(found[i].Fix, fix) || !strings.Contains(found[i].Text, agent)) {
+			t.Errorf("%s in the container: %+v", agent, found)
+		}
+		for _, control := range []string{onHost, ofOne} {
+			if found := failures(Workflow("w.yml", []byte(control), c)); slices.Contains(found, "workflow.agent") {
+				t.Errorf("%s where it can be: %q", agent, found)
+			}
+		}
 	}
 }
 

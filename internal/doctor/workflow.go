@@ -37,11 +37,18 @@ type step struct {
 	With map[string]any
 }
 
-// action is how a step names this product; ours tells whether it does.
-func (s step) ours() bool {
+// How a step names this product.
+const (
+	containerAction = "proctor-ci/proctor"
+	hostAction      = "proctor-ci/proctor/host"
+)
+
+func (s step) action() string {
 	name, _, _ := strings.Cut(s.Uses, "@")
-	return name == "proctor-ci/proctor" || name == "proctor-ci/proctor/host"
+	return name
 }
+
+func (s step) ours() bool { return s.action() == containerAction || s.action() == hostAction }
 
 // room is what the job keeps beyond the run's own clock, to save and tell.
 const room = 15 * time.Minute
@@ -69,7 +76,7 @@ func Workflow(path string, data []byte, c config.Config) []Finding {
 		return append(found, Finding{Check: "workflow.step", Status: Unproved, Text: path + " calls " + i + ", which is not read here", Fix: "run doctor as a step of that workflow"})
 	}
 	if !ran {
-		found = append(found, failed("workflow.step", "add the step `- uses: proctor-ci/proctor@v0`", "no job of %s runs the action", path))
+		found = append(found, failed("workflow.step", "add the step `- uses: proctor-ci/proctor/host@v0`", "no job of %s runs the action", path))
 	}
 	return whole("workflow", path+" has its triggers, permissions and time", found)
 }
@@ -138,7 +145,25 @@ func (w workflow) job(path, name string, j job, s step, c config.Config) []Findi
 	case fmt.Sprint(field(group, "cancel-in-progress")) == "true":
 		found = append(found, failed("workflow.concurrency", "write cancel-in-progress: false", "a second label ends the run in flight, which was paid for"))
 	}
+	found = append(found, commandLines(name, s, c)...)
 	return append(found, secrets(name, s, c)...)
+}
+
+// commandLines: a container action's image cannot be chosen by the workflow, and the published one holds no vendor's program.
+func commandLines(name string, s step, c config.Config) []Finding {
+	if s.action() != containerAction {
+		return nil
+	}
+	fix := "write `uses: " + hostAction + "@v0`"
+	switch c.Agent.Name {
+	case "claude-code", "codex":
+		fix += ", which installs it, and `path: ${{ steps.ID.outputs.report }}` where the report is uploaded"
+	case "copilot", "gemini", "opencode":
+		fix += " behind a step that installs it"
+	default:
+		return nil
+	}
+	return []Finding{failed("workflow.agent", fix+"; or choose the agent anthropic or openai, which need none", "job %s runs the container action, whose image does not hold the CLI of the agent %s", name, c.Agent.Name)}
 }
 
 // permissions of the job are the ones it names, else the workflow's.
