@@ -158,7 +158,8 @@ Next:
 
 const gitlabSteps = `
 Next:
-  1. Read %s; add a held-out acceptance gate if you have tests the agent should not see.
+  1. Read %s; add a held-out acceptance gate if you have tests the agent should not see. The job's image holds git, no toolchain
+     and no vendor's CLI: give the include the input image with one of yours that does (docs/image.md builds one with Claude Code and Codex).
   2. Make a project access token (Settings → Access tokens: role Developer, scopes api and write_repository) and add it as the
      masked, protected variable PROCTOR_GITLAB_TOKEN, and the model's key as PROCTOR_ANTHROPIC_API_KEY (Settings → CI/CD → Variables).
      In the same place let Developers use pipeline variables.

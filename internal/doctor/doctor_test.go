@@ -81,7 +81,7 @@ func TestEachFaultOfAWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 	}
 }
 
-func TestAnAgentWhoseCLITheContainerDoesNotHoldIsNamed(t *testing.T) {
+func TestAnAgentWhoseCLIThePublishedImageDoesNotHoldIsNamed(t *testing.T) {
 	t.Parallel()
 	onHost := string(templates.GitHubWorkflow)
 	inContainer := strings.Replace(onHost, "proctor-ci/proctor/host@v0", "proctor-ci/proctor@v0", 1)
@@ -97,6 +97,13 @@ func TestAnAgentWhoseCLITheContainerDoesNotHoldIsNamed(t *testing.T) {
 		if (i >= 0) != (fix != "") || i >= 0 && (!strings.Contains(found[i].Fix, fix) || !strings.Contains(found[i].Text, agent)) {
 			t.Errorf("%s in the container: %+v", agent, found)
 		}
+		const include = "include:\n  - local: .gitlab/ci/proctor.yml\n"
+		if got := failures(Pipeline([]byte(include), templates.GitLab, c)); slices.Contains(got, "pipeline.agent") != (fix != "") {
+			t.Errorf("%s in the job's own image: %q", agent, got)
+		}
+		if got := failures(Pipeline([]byte(include+"    inputs: {image: registry.example.com/proctor:agents}\n"), templates.GitLab, c)); len(got) != 0 {
+			t.Errorf("%s in another image: %q", agent, got)
+		}
 		for _, control := range []string{onHost, ofOne} {
 			if found := failures(Workflow("w.yml", []byte(control), c)); slices.Contains(found, "workflow.agent") {
 				t.Errorf("%s where it can be: %q", agent, found)
@@ -109,6 +116,8 @@ func TestEachFaultOfAPipelineIsNamedWithWhatMendsIt(t *testing.T) {
 	t.Parallel()
 	const right = "include:\n  - local: .gitlab/ci/proctor.yml\n"
 	job := string(templates.GitLab)
+	ours := config.Default()
+	ours.Agent.Name = "anthropic"
 	written := "proctor:\n  timeout: 1h 15m\n  resource_group: proctor-$PROCTOR_ISSUE\n  script: [proctor-action]\n  artifacts: {reports: {dotenv: proctor.env}}\n"
 	for name, c := range map[string]struct{ pipeline, template, check, fix string }{
 		"control":                 {pipeline: right, template: job},
@@ -125,7 +134,7 @@ func TestEachFaultOfAPipelineIsNamedWithWhatMendsIt(t *testing.T) {
 		if c.template != "" {
 			template = []byte(c.template)
 		}
-		found := Pipeline([]byte(c.pipeline), template, config.Default())
+		found := Pipeline([]byte(c.pipeline), template, ours)
 		i := slices.IndexFunc(found, func(f Finding) bool { return f.Check == c.check && f.Status == Failed })
 		if c.check == "" && len(failures(found)) != 0 || c.check != "" && (i < 0 || !strings.Contains(found[i].Fix, c.fix)) {
 			t.Errorf("%s: %+v", name, found)

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,10 @@ func Pipeline(pipeline, template []byte, c config.Config) []Finding {
 	if limit, ok := jobLimit(pipeline, template, inline); ok && limit < c.Stops.MaxDuration+room {
 		found = append(found, failed("pipeline.timeout", fmt.Sprintf("set the include's input timeout to %dm, or lower stops.max_duration", int((c.Stops.MaxDuration+room).Minutes())), "the job is stopped after %s and the run stops itself after %s", limit, c.Stops.MaxDuration))
 	}
+	if image := jobInput("image", pipeline, template); !inline && strings.HasPrefix(image, publishedImage) && slices.Contains(vendors(), c.Agent.Name) {
+		found = append(found, failed("pipeline.agent", "set the include's input image to one of your own that holds it (docs/image.md builds one), or choose the agent anthropic or openai, which need none",
+			"the job runs in %s, which does not hold the CLI of the agent %s", image, c.Agent.Name))
+	}
 	if !strings.Contains(all, "resource_group:") {
 		found = append(found, failed("pipeline.concurrency", "add resource_group: proctor-$PROCTOR_ISSUE to the job", "two runs of one issue are not kept apart"))
 	}
@@ -49,21 +54,32 @@ var (
 	hoursForm = pattern.Of(`^(?:(\d+)\s*h(?:ours?)?)?\s*(?:(\d+)\s*m(?:in(?:utes?)?)?)?$`)
 )
 
+// publishedImage is the one without vendors' programs, of any version.
+const publishedImage = "ghcr.io/proctor-ci/proctor:"
+
 // jobLimit is the job's time limit: of the include's input, of the template's default, or of a job written out.
 func jobLimit(pipeline, template []byte, inline bool) (time.Duration, bool) {
+	if !inline {
+		return duration(jobInput("timeout", pipeline, template))
+	}
 	var file map[string]any
 	if yaml.Unmarshal(pipeline, &file) != nil {
 		return 0, false
 	}
-	raw := ""
-	if inline {
-		raw, _ = field(file["proctor"], "timeout").(string)
-		return duration(raw)
+	raw, _ := field(file["proctor"], "timeout").(string)
+	return duration(raw)
+}
+
+// jobInput is an input of the included job: the include's, else the template's default, "" for none.
+func jobInput(name string, pipeline, template []byte) (raw string) {
+	var file map[string]any
+	if yaml.Unmarshal(pipeline, &file) != nil {
+		return ""
 	}
 	if list, ok := file["include"].([]any); ok {
 		for _, e := range list {
 			if at, _ := field(e, "local").(string); strings.HasSuffix(at, ".gitlab/ci/proctor.yml") {
-				raw, _ = field(field(e, "inputs"), "timeout").(string)
+				raw, _ = field(field(e, "inputs"), name).(string)
 			}
 		}
 	}
@@ -71,10 +87,10 @@ func jobLimit(pipeline, template []byte, inline bool) (time.Duration, bool) {
 		head, _, _ := strings.Cut(string(template), "\n---\n")
 		var spec map[string]any
 		if yaml.Unmarshal([]byte(head), &spec) == nil {
-			raw, _ = field(field(field(spec["spec"], "inputs"), "timeout"), "default").(string)
+			raw, _ = field(field(field(spec["spec"], "inputs"), name), "default").(string)
 		}
 	}
-	return duration(raw)
+	return raw
 }
 
 // duration reads GitLab's "75m", "1h 30m", "90 minutes".

@@ -43,6 +43,10 @@ const (
 	hostAction      = "proctor-ci/proctor/host"
 )
 
+// installed are the agents whose program the host action installs; vendors those that have one.
+func installed() []string { return []string{"claude-code", "codex"} }
+func vendors() []string   { return append(installed(), "copilot", "gemini", "opencode") }
+
 func (s step) action() string {
 	name, _, _ := strings.Cut(s.Uses, "@")
 	return name
@@ -151,17 +155,14 @@ func (w workflow) job(path, name string, j job, s step, c config.Config) []Findi
 
 // commandLines: a container action's image cannot be chosen by the workflow, and the published one holds no vendor's program.
 func commandLines(name string, s step, c config.Config) []Finding {
-	if s.action() != containerAction {
+	if s.action() != containerAction || !slices.Contains(vendors(), c.Agent.Name) {
 		return nil
 	}
 	fix := "write `uses: " + hostAction + "@v0`"
-	switch c.Agent.Name {
-	case "claude-code", "codex":
+	if slices.Contains(installed(), c.Agent.Name) {
 		fix += ", which installs it, and `path: ${{ steps.ID.outputs.report }}` where the report is uploaded"
-	case "copilot", "gemini", "opencode":
+	} else {
 		fix += " behind a step that installs it"
-	default:
-		return nil
 	}
 	return []Finding{failed("workflow.agent", fix+"; or choose the agent anthropic or openai, which need none", "job %s runs the container action, whose image does not hold the CLI of the agent %s", name, c.Agent.Name)}
 }
