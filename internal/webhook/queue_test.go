@@ -416,7 +416,7 @@ func TestARoundOfTheReaperTakesBatchAfterBatch(t *testing.T) {
 			c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return nil, forge.ErrUnavailable }
 		})
 		for n := range 250 {
-			held, err := r.store.Claim(t.Context(), webhook.Claim{ID: fmt.Sprint("c", n)}, time.Minute)
+			held, err := r.store.Claim(t.Context(), webhook.Claim{ID: fmt.Sprint("c", n), To: webhook.Target{Forge: "github"}}, time.Minute)
 			if err == nil {
 				err = r.store.Mark(t.Context(), held.ID, held.Attempt, c.state, time.Minute)
 			}
