@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -96,17 +97,14 @@ func (c checkpoint) roundsOf(pull int, but string) int {
 // ownBranch fetches the branch and holds it to be the one that a run of ours pushed for this issue: what that run published is in
 // its history, by our hand. What people put on top stays and is built upon (INV-20).
 func (s *session) ownBranch(ctx context.Context, r *round) error {
-	tip, err := s.req.forge.Branch(ctx, r.Branch)
-	switch {
-	case errors.Is(err, forge.ErrNotFound):
+	tip, err := s.fetchBranch(ctx, r.Branch)
+	if errors.Is(err, fs.ErrNotExist) {
 		return refused(fmt.Sprintf("branch %s of pull request %d is gone", r.Branch, r.Pull), "add the label to the issue for a new run, which makes the branch anew")
-	case err != nil:
-		return fmt.Errorf("look at branch %s: %w", r.Branch, err)
 	}
-	r.Tip, r.Start = git.ID(tip), git.ID(tip)
-	if err := s.fetchBranch(ctx, r.Branch); err != nil {
+	if err != nil {
 		return err
 	}
+	r.Tip, r.Start = tip, tip
 	published := git.ID(evidence.PullRequestHead(s.change.Body))
 	foreign := refused(fmt.Sprintf("branch %s does not hold the commit that pull request %d was published with", r.Branch, r.Pull),
 		"add the label to the issue for a new run, or bring that commit back")
@@ -128,11 +126,13 @@ func (s *session) ownBranch(ctx context.Context, r *round) error {
 	return err
 }
 
-func (s *session) fetchBranch(ctx context.Context, name string) error {
-	if err := s.store.Fetch(ctx, s.remote, "refs/heads/"+name+":refs/heads/"+name); err != nil {
-		return fmt.Errorf("fetch branch %s: %w", name, err)
+// fetchBranch brings a branch and tells where it is: what the forge's API says may be older. fs.ErrNotExist where it is gone.
+func (s *session) fetchBranch(ctx context.Context, name string) (git.ID, error) {
+	ref := "refs/heads/" + name
+	if err := s.store.Fetch(ctx, s.remote, ref+":"+ref); err != nil {
+		return "", fmt.Errorf("fetch branch %s: %w", name, err)
 	}
-	return nil
+	return s.store.Ref(ref)
 }
 
 // issueName is how a commit of ours names the issue.

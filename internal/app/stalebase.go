@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/proctor-ci/proctor/internal/git"
@@ -50,6 +52,13 @@ func (s *session) joinBase(ctx context.Context, r *round) error {
 	if err := s.store.Deepen(ctx, s.remote, "refs/heads/"+main, "refs/heads/"+r.Branch); err != nil {
 		return err
 	}
+	_, err := s.store.MergeBase(ctx, r.Tip, base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refused(fmt.Sprintf("%s and branch %s share no history any more", main, r.Branch), "add the label to the issue for a new run, after you have renamed or deleted "+r.Branch)
+	}
+	if err != nil {
+		return err
+	}
 	m, err := s.store.Merge(ctx, r.Tip, base)
 	if err != nil {
 		return err
@@ -79,11 +88,17 @@ func (s *session) markConflicts(ctx context.Context, r *round) error {
 	return s.mark(r, m)
 }
 
+// maxConflicts bounds the files that an agent is asked to settle: of more it could not even be shown the names.
+const maxConflicts = 100
+
 // mark makes the commit that shows the agent both sides. A conflict that no mark shows is a person's: whoever left it alone would
 // have settled it in the branch's favour, and undone what the base did there.
 func (s *session) mark(r *round, m git.Merge) (err error) {
+	main := s.trigger.Repo.DefaultBranch
+	if n := len(m.Conflicts); n > maxConflicts {
+		return refused(fmt.Sprintf("%s has moved and conflicts with branch %s in %d files, and a round settles at most %d", main, r.Branch, n, maxConflicts), fmt.Sprintf("merge %s into %s, then ask again", main, r.Branch))
+	}
 	if len(m.Unmarked) > 0 {
-		main := s.trigger.Repo.DefaultBranch
 		return refused(fmt.Sprintf("%s has moved and conflicts with branch %s where no mark can show both sides (binary, deleted, renamed, a link, a submodule or a mode); settle by hand: %s", main, r.Branch, files(m.Unmarked)),
 			fmt.Sprintf("merge %s into %s, then ask again", main, r.Branch))
 	}

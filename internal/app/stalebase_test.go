@@ -220,3 +220,38 @@ func TestARoundKeepsThePeoplesTestsOfItsBranch(t *testing.T) {
 		t.Errorf("our own: %+v, the reviewer is asked %q", seen, r.asks())
 	}
 }
+
+// What no agent could settle is a person's: more files than it can be shown, and a base whose history was replaced.
+func TestABaseThatCannotBeJoinedIsRefused(t *testing.T) {
+	t.Parallel()
+	s := staleAt(t, "app/answer.txt")
+	ask := func(tip git.ID) string {
+		t.Helper()
+		var e *ended
+		err := s.joinBase(t.Context(), &round{Pull: 7, Branch: "proctor/issue-3", Tip: tip})
+		if err != nil && (!errors.As(err, &e) || e.terminal != evidence.Refused || e.next == "") {
+			t.Fatal(err)
+		}
+		if err == nil {
+			return ""
+		}
+		return e.reason
+	}
+	for n, refused := range map[int]bool{maxConflicts: false, maxConflicts + 1: true} {
+		m := git.Merge{Tree: s.store.BaseTree()}
+		for i := range n {
+			m.Conflicts = append(m.Conflicts, strings.Repeat("x", i+1))
+		}
+		r := &round{Branch: "proctor/issue-3", Tip: s.store.Base()}
+		if err := s.mark(r, m); (err != nil) != refused || refused && !strings.Contains(err.Error(), "in 101 files") {
+			t.Errorf("%d conflicts: %v", n, err)
+		}
+	}
+	apart := strings.TrimSpace(gitAt(t, s.store.Dir(), "", "-c", "user.name=Maya", "-c", "user.email=maya@example.com", "commit-tree", "-m", "Anew", string(s.store.BaseTree())))
+	if got := ask(git.ID(apart)); !strings.Contains(got, "share no history") {
+		t.Errorf("%q", got)
+	}
+	if got := ask(s.left(t, map[string]git.Entry{"more.txt": s.blob(t, "more\n")})); got != "" {
+		t.Errorf("control: %q", got)
+	}
+}

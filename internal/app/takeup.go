@@ -95,21 +95,18 @@ func (s *session) loseBranch(r *round) error {
 // aimRound is aim for a round: the pull request's own branch, as it was when the round began.
 func (s *session) aimRound(ctx context.Context) error {
 	r := s.round
-	tip := string(r.Tip)
+	tip := r.Tip
 	if !s.newRound {
-		now, err := s.req.forge.Branch(ctx, r.Branch)
+		now, err := s.fetchBranch(ctx, r.Branch)
 		if err != nil {
-			return fmt.Errorf("look at branch %s: %w", r.Branch, err)
+			return err
 		}
-		if now != tip && !slices.Contains(s.saved.Pushed, now) {
+		if now != tip && !slices.Contains(s.saved.Pushed, string(now)) {
 			return refused(fmt.Sprintf("branch %s has moved since the round on pull request %d began; what the round has done is kept on %s", r.Branch, r.Pull, s.stateRef()), "write "+s.prefix()+" fix on the pull request for a new one")
 		}
 		tip = now
-		if err := s.fetchBranch(ctx, r.Branch); err != nil {
-			return err
-		}
 	}
-	s.target = publish.Target{Branch: r.Branch, Tip: tip, Open: r.Pull}
+	s.target = publish.Target{Branch: r.Branch, Tip: string(tip), Open: r.Pull}
 	s.rec.Branch = r.Branch
 	s.remote.Branch, s.remote.DefaultBranch = r.Branch, s.trigger.Repo.DefaultBranch
 	return nil
