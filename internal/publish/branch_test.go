@@ -61,6 +61,29 @@ func TestAHumansCommitOnOurBranchIsNeverLost(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a round is asked for again on its pull request", func(t *testing.T) {
+		t.Parallel()
+		for to, want := range map[string]string{humans: "for another round", "": "add the label again"} {
+			w := newWorld()
+			mustPublish(t, w, oldID)
+			target := w.aim(t)
+			if w.forge.Heads[branch] = to; to == "" {
+				delete(w.forge.Heads, branch)
+			}
+			rec := proved(headID)
+			rec.Trigger.Revise = true
+			_, err := w.publish(t, rec, target)
+			if f := failure(t, err); !strings.Contains(f.Next, want) {
+				t.Errorf("moved to %q, and the next step is %q", to, f.Next)
+			}
+			if control := proved(headID); to != "" {
+				_, err := w.publish(t, control, target)
+				if f := failure(t, err); strings.Contains(f.Next, want) {
+					t.Errorf("control: a run that is no round: %q", f.Next)
+				}
+			}
+		}
+	})
 	t.Run("control: without the lease the commit is gone", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld()

@@ -81,6 +81,9 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 	if err := p.push(ctx, q); err != nil {
 		var moved *movedError
 		if errors.As(err, &moved) {
+			if q.Record.Trigger.Revise && moved.to != "" {
+				return fail(StepPush, err, fmt.Sprintf("nothing on %s was overwritten: ask on pull request %d for another round, which builds on what is there now", q.Target.Branch, q.Target.Open))
+			}
 			return fail(StepPush, err, moved.next(q.Target.Branch))
 		}
 		next, err := p.explainPush(q.Target.Branch, err)
