@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -205,5 +206,31 @@ func TestARoundThatEndedEarlyIsGoneOnWith(t *testing.T) {
 	w.fixed(j, tip)
 	if said := w.hub.Threads(pull)[0].Comments; j.rec.Ticks[0].N != 2 || len(said) != 2 || len(w.saved().Rounds) != 1 || !w.saved().Rounds[0].Done {
 		t.Errorf("it began with tick %d; the thread is %+v; rounds %+v", j.rec.Ticks[0].N, said, w.saved().Rounds)
+	}
+}
+
+// INV-11: a machine that is lost between a round's push and its word on the draft leaves a successor that pays for nothing and says each thing once.
+func TestARoundThatIsLostWhilePublishingIsMended(t *testing.T) {
+	w := open(t, setting{plan: onTheSecond(), byLabel: true, config: map[string]string{"gates": visibleGates}})
+	w.command("/proctor run").ended("done", 0, "proctor:review")
+	pull, tip := w.hub.Pulls()[0].Number, w.hub.Branch(w.branch())
+	_, err := w.hub.ReviewPull(pull, asker, "commented", "", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "There should be more."})
+	w.must(err)
+	w.skipped()
+	id, run := w.comment(pull, asker, "/proctor fix")
+	pid := filepath.Join(t.TempDir(), "pid")
+	go w.killAt("POST /repos/*/*/pulls", 1, "PATCH /repos/*/*/pulls/*", pid)
+	if j := w.execute(t.Context(), run, map[string]string{pidVariable: pid}); !j.killed() {
+		t.Fatalf("the run was not lost: %s\n%s", j.rec.Terminal, j.run.Log)
+	}
+	pushed, calls := w.hub.Branch(w.branch()), len(w.model.Calls())
+	if pushed == tip || strings.Contains(w.hub.Pulls()[0].Body, pushed) || len(w.hub.Threads(pull)[0].Comments) != 1 {
+		t.Fatalf("it was lost at another moment: the branch is at %s", pushed)
+	}
+	j := w.execute(t.Context(), w.rerun(run), map[string]string{laterVariable: "1h"})
+	j.ended("done", 0, "proctor:review").heard(pull, id, "done", "eyes rocket")
+	w.fixed(j, tip)
+	if said := w.hub.Threads(pull)[0].Comments; len(said) != 2 || w.hub.Branch(w.branch()) != pushed || len(w.model.Calls()) != calls {
+		t.Errorf("the thread is %+v, the branch at %s instead of %s, and %d calls were made", said, w.hub.Branch(w.branch()), pushed, len(w.model.Calls())-calls)
 	}
 }

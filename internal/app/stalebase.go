@@ -24,8 +24,8 @@ func (s *session) layRound(ctx context.Context) error {
 		if err := s.joinBase(ctx, r); err != nil {
 			return err
 		}
-		if len(r.Wishes) == 0 && r.Start == r.Tip && len(r.Conflicts) == 0 {
-			return s.nothingAsked()
+		if err := s.worthIt(ctx, r); err != nil {
+			return err
 		}
 	} else if len(r.Conflicts) > 0 {
 		if err := s.markConflicts(ctx, r); err != nil {
@@ -37,6 +37,21 @@ func (s *session) layRound(ctx context.Context) error {
 		return err
 	}
 	return s.lawful(ctx, r)
+}
+
+// worthIt refuses a round in which nothing is asked of anybody: neither by people, nor by a base that moved.
+func (s *session) worthIt(ctx context.Context, r *round) error {
+	if len(r.Wishes) > 0 || len(r.Conflicts) > 0 {
+		return nil
+	}
+	if r.Start == r.Tip {
+		return s.nothingAsked()
+	}
+	tree, err := s.store.Tree(ctx, r.Start)
+	if err == nil && tree == s.store.BaseTree() {
+		return refused(fmt.Sprintf("%s holds all that branch %s changes", s.trigger.Repo.DefaultBranch, r.Branch), "close the pull request")
+	}
+	return err
 }
 
 // joinBase merges the base into the branch, where it is not in it.

@@ -15,6 +15,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/forge/github"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
+	"github.com/proctor-ci/proctor/internal/prompt"
 )
 
 // hubFor is a forge with one file on its default branch, and its client.
@@ -253,5 +254,38 @@ func TestABaseThatCannotBeJoinedIsRefused(t *testing.T) {
 	}
 	if got := ask(s.left(t, map[string]git.Entry{"more.txt": s.blob(t, "more\n")})); got != "" {
 		t.Errorf("control: %q", got)
+	}
+}
+
+// A round without wishes on a branch whose change the base has got by another way would be spent on nothing.
+func TestARoundOnAChangeThatTheBaseHasIsRefused(t *testing.T) {
+	t.Parallel()
+	const path = "app/answer.txt"
+	s := staleAt(t, path)
+	if err := s.makeGuard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	theirs := s.blob(t, "one\ntheirs\nthree\n")
+	for name, c := range map[string]struct {
+		changes map[string]git.Entry
+		wish    string
+		says    string
+	}{
+		"the base has it":             {map[string]git.Entry{path: theirs}, "", "holds all that branch"},
+		"control: and more is wished": {map[string]git.Entry{path: theirs}, "More.", ""},
+		"control: it has not":         {map[string]git.Entry{path: theirs, "more.txt": s.blob(t, "more\n")}, "", ""},
+	} {
+		tip := s.left(t, c.changes)
+		s.round = &round{Pull: 7, Branch: "proctor/issue-3", Tip: tip, Start: tip}
+		s.round.add(wish{Wish: prompt.Wish{From: "command", Text: c.wish}})
+		s.newRound = true
+		if err := s.layRound(t.Context()); (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tip := s.varied(t, s.store.Base(), map[string]git.Entry{"more.txt": s.blob(t, "more\n")})
+	s.round = &round{Pull: 7, Branch: "proctor/issue-3", Tip: tip, Start: tip}
+	if err := s.layRound(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing to do") {
+		t.Errorf("nothing asked: %v", err)
 	}
 }
