@@ -250,10 +250,12 @@ func (s *session) Guard(ctx context.Context, n int, parent, candidate loop.Commi
 	if in.Paths, err = s.pathsOf(ctx, git.ID(candidate.Tree)); err != nil {
 		return loop.GuardSeen{}, err
 	}
-	if in.Share, err = s.shareOf(ctx, git.ID(candidate.Tree)); err != nil {
-		return loop.GuardSeen{}, err
+	if s.round != nil {
+		if in.Share, err = s.shareOf(ctx, git.ID(candidate.Tree)); err != nil {
+			return loop.GuardSeen{}, err
+		}
+		in.Theirs, in.Conflicts = s.round.byPeople, s.round.Conflicts
 	}
-	in.Theirs = s.round.byPeople
 	v, err := s.guard.Check(ctx, in)
 	if err != nil {
 		return loop.GuardSeen{}, fmt.Errorf("check the patch policy: %w", err)

@@ -157,9 +157,6 @@ func (s *session) lawful(ctx context.Context, r *round) error {
 // version, since between the marks everything stands twice.
 func (s *session) shareOf(ctx context.Context, candidate git.ID) ([]git.Change, error) {
 	r := s.round
-	if r == nil {
-		return nil, nil
-	}
 	at := r.Start
 	if r.marked != "" {
 		at = r.marked
@@ -183,10 +180,8 @@ func (s *session) shareOf(ctx context.Context, candidate git.ID) ([]git.Change, 
 	return changes, nil
 }
 
-// byPeople tells the paths where taking power from a test is taking it from people's. In a file in conflict it may be what settles it.
-func (r *round) byPeople(path string) bool {
-	return r != nil && r.theirs[path] && !slices.Contains(r.Conflicts, path)
-}
+// byPeople tells the paths where taking power from a test is taking it from people's.
+func (r *round) byPeople(path string) bool { return r.theirs[path] }
 
 func (s *session) pathsOf(ctx context.Context, tree git.ID) ([]string, error) {
 	var out []string

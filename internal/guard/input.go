@@ -37,6 +37,8 @@ type Input struct {
 	// Theirs tells the paths of the branch that people have changed: there a sign in Share blocks as one in Changes does. What
 	// only this program wrote it may take back, which is shown. nil: none.
 	Theirs func(path string) bool
+	// Conflicts are files in which the round had two versions to join: there a test may have to change, and none has to go.
+	Conflicts []string
 	// Paths are all paths of the candidate tree. They let a new name be compared with the unchanged
 	// ones for a fold collision; nil compares the changed names only.
 	Paths []string

@@ -35,7 +35,8 @@ func (c *check) share(ctx context.Context) error {
 	found := slices.Clone(c.verdict.Findings)
 	for _, s := range cmp.Signs() {
 		f := Finding{Rule: Tampering, Level: Block, Path: s.Path, Line: s.Line, Detail: s.Detail + ", since the round began", Next: s.Next}
-		if s.Weak || c.rules.TestTampering == "flag" || c.in.Theirs == nil || !c.in.Theirs(s.Path) {
+		settles := !s.Lost && slices.Contains(c.in.Conflicts, s.Path)
+		if s.Weak || settles || c.rules.TestTampering == "flag" || c.in.Theirs == nil || !c.in.Theirs(s.Path) {
 			f.Level, f.Next = Flag, "see whether the review asks for it"
 		}
 		told := func(o Finding) bool { // the base had it too

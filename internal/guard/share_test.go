@@ -21,12 +21,16 @@ func TestARoundThatWeakensTheBranchsTestsIsSeen(t *testing.T) {
 		before, after string
 		theirs        func(string) bool
 		rules         Rules
+		conflicts     []string
 		want          Level
 	}{
 		"people's, deleted":                 {before: oneTest, theirs: people, want: Block},
 		"people's, one of two":              {before: twoTests, after: oneTest, theirs: people, want: Block},
+		"people's, weakened":                {before: oneTest, after: strings.Replace(oneTest, "t.Fatal", "t.Log", 1), theirs: people, want: Block},
 		"people's, skipped":                 {before: oneTest, after: strings.Replace(oneTest, "\tif", "\tt.Skip()\n\tif", 1), theirs: people, want: Block},
 		"people's, and the policy flags":    {before: oneTest, theirs: people, rules: Rules{TestTampering: "flag"}, want: Flag},
+		"people's in conflict, deleted":     {before: twoTests, after: oneTest, theirs: people, conflicts: []string{path}, want: Block},
+		"people's in conflict, weakened":    {before: oneTest, after: strings.Replace(oneTest, "t.Fatal", "t.Log", 1), theirs: people, conflicts: []string{path}, want: Flag},
 		"ours":                              {before: oneTest, theirs: func(string) bool { return false }, want: Flag},
 		"nobody's":                          {before: oneTest, want: Flag},
 		"control: one more":                 {before: oneTest, after: twoTests, theirs: people},
@@ -41,7 +45,7 @@ func TestARoundThatWeakensTheBranchsTestsIsSeen(t *testing.T) {
 			ch.New = cand.entry(git.ModeFile, c.after)
 			cand.in.Paths = append(cand.in.Paths, path)
 		}
-		cand.in.Share, cand.in.Theirs = []Change{ch}, c.theirs
+		cand.in.Share, cand.in.Theirs, cand.in.Conflicts = []Change{ch}, c.theirs, c.conflicts
 		v := cand.check(t, c.rules)
 		got := Level("")
 		for _, f := range v.Findings {

@@ -63,7 +63,7 @@ func testsIn(f File) int {
 
 // goneSign is about a file that was deleted. A new table of as many cases stands for an old one.
 func (c *Comparison) goneSign(f File) Sign {
-	s := Sign{Path: f.Path, Next: putBack}
+	s := Sign{Path: f.Path, Next: putBack, Lost: true}
 	switch {
 	case isSnapshot(f.Path):
 		s.Detail = "a recorded expectation is gone"

@@ -25,6 +25,7 @@ type Sign struct {
 	Detail string
 	Next   string
 	Weak   bool
+	Lost   bool // a test, or a whole file of tests, is not there any more
 	placed bool // it says where tests are, which is honest where there were none
 }
 
@@ -176,7 +177,7 @@ func (c *Comparison) missing() []Sign {
 				fresh[t.body]--
 				continue
 			}
-			out = append(out, Sign{Path: t.path, Line: t.line, Detail: fmt.Sprintf("test %q is gone", t.name), Next: putBack})
+			out = append(out, Sign{Path: t.path, Line: t.line, Detail: fmt.Sprintf("test %q is gone", t.name), Next: putBack, Lost: true})
 		}
 	}
 	return out
