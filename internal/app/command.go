@@ -91,15 +91,21 @@ func (s *session) findIssue(ctx context.Context) error {
 	s.change = &pr
 	// The event's title, text and state are the pull request's; what was approved is the issue's.
 	s.trigger.Issue, s.trigger.Snapshot = trigger.Issue{}, ""
-	mine, err := publish.Ours(ctx, s.req.forge, pr)
-	if err != nil {
+	if s.trigger.Issue.Number, err = s.issueOf(ctx, pr); err != nil {
 		return err
-	}
-	if n, ok := trigger.IssueOfBranch(pr.Head, s.cfg.Publish.Branch); ok && mine && !s.trigger.Change.FromFork {
-		s.trigger.Issue.Number = n
 	}
 	s.rec.Trigger.Issue, s.rec.Trigger.Snapshot = s.trigger.Issue.Number, ""
 	return nil
+}
+
+// issueOf is the issue that a run of ours opened a pull request for, 0 where none did.
+func (s *session) issueOf(ctx context.Context, pr forge.PullRequest) (int, error) {
+	mine, err := publish.Ours(ctx, s.req.forge, pr)
+	n, ok := trigger.IssueOfBranch(pr.Head, s.cfg.Publish.Branch)
+	if err != nil || !ok || !mine || pr.HeadRepoID != s.trigger.Repo.ID {
+		return 0, err
+	}
+	return n, nil
 }
 
 // permitted is policy's word on a command. One that is only answered asks for no more than help does.

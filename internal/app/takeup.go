@@ -33,12 +33,18 @@ func (s *session) takeUp(ctx context.Context) error {
 // goOnWith takes an earlier run's round up where the world still wants it: nobody waits for the work on a pull request that has ended,
 // and of a branch that is gone there is nothing to go on with.
 func (s *session) goOnWith(ctx context.Context, r *round) error {
-	end, err := s.endOf(ctx, r.Pull)
+	pr, end, err := s.pullNow(ctx, r.Pull)
 	if err != nil {
 		return err
 	}
 	if end != "" {
 		return s.drop(ctx, fmt.Sprintf("pull request %d %s", r.Pull, end))
+	}
+	// Whoever may push could have written the checkpoint: which branch a run may work on, the forge says.
+	if n, err := s.issueOf(ctx, pr); err != nil {
+		return err
+	} else if n != s.trigger.Issue.Number || pr.Head != r.Branch {
+		return refused(fmt.Sprintf("pull request %d is not one that a run opened for this issue from branch %s, or does not bear our mark any more", r.Pull, r.Branch), "write "+s.prefix()+" fix on the issue's own pull request, or "+s.prefix()+" retry on the issue")
 	}
 	_, err = s.req.forge.Branch(ctx, r.Branch)
 	switch {
@@ -54,22 +60,22 @@ func (s *session) goOnWith(ctx context.Context, r *round) error {
 	return nil
 }
 
-// endOf says how a pull request ended, "" while it is open.
-func (s *session) endOf(ctx context.Context, pull int) (string, error) {
+// pullNow is a pull request as it is now, and how it ended, "" while it is open.
+func (s *session) pullNow(ctx context.Context, number int) (pr forge.PullRequest, end string, err error) {
 	reader, ok := s.req.forge.(forge.PullReader)
 	if !ok {
-		return "", nil // such a forge has no rounds: see findIssue
+		return pr, "", errors.New("the client of this forge cannot read pull requests")
 	}
-	pr, err := reader.PullRequest(ctx, pull)
+	pr, err = reader.PullRequest(ctx, number)
 	switch {
 	case errors.Is(err, forge.ErrNotFound):
-		return "is gone", nil
+		return pr, "is gone", nil
 	case err != nil:
-		return "", fmt.Errorf("look at pull request %d: %w", pull, err)
+		return pr, "", fmt.Errorf("look at pull request %d: %w", number, err)
 	case pr.State == "open":
-		return "", nil
+		return pr, "", nil
 	}
-	return "was " + pr.State, nil
+	return pr, "was " + pr.State, nil
 }
 
 // drop ends the run, once: the next request begins anew.
@@ -118,7 +124,7 @@ func (s *session) stillWanted(ctx context.Context) error {
 		return nil
 	}
 	next := "add the label again: the next run proves it again and pushes it"
-	end, err := s.endOf(ctx, s.round.Pull)
+	_, end, err := s.pullNow(ctx, s.round.Pull)
 	if err == nil && end != "" {
 		err = fmt.Errorf("pull request %d %s while the round went on, and nothing was pushed", s.round.Pull, end)
 		next = "if the change is still wanted, reopen the pull request, then add the label to the issue again"

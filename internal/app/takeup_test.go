@@ -8,6 +8,7 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/loop"
@@ -23,6 +24,15 @@ func interrupted(t *testing.T) (*session, *forgetest.GitHub) {
 	const branch = "proctor/issue-3"
 	gitAt(t, g.GitDir(), "", "fetch", "-q", s.store.Dir(), tip+":refs/heads/"+branch)
 	pull := g.OpenPull("Answer", branch, base, g.Owner(), false)
+	body := evidence.PRBody(evidence.Record{Head: &evidence.Commit{ID: tip}}, 0)
+	if _, err := client.UpdatePullRequest(t.Context(), pull, forge.PullRequestEdit{Body: &body}); err != nil {
+		t.Fatal(err)
+	}
+	repo, err := client.Repository(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.trigger.Repo.ID = repo.ID
 	s.cfg, s.req.forge, s.red = config.Default(), client, evidence.NewRedactor()
 	s.status, s.env.Now = &statusKeeper{}, time.Now
 	s.trigger.Issue.Number, s.trigger.Repo.DefaultBranch, s.labelEvent = 3, base, 12
@@ -160,5 +170,29 @@ func TestARoundIsNotPushedForAPullRequestThatHasEnded(t *testing.T) {
 	s.round = nil
 	if err := s.stillWanted(t.Context()); err != nil {
 		t.Errorf("control: a run that is no round opens its own: %v", err)
+	}
+}
+
+// INV-20: a checkpoint is a file that others may push, so a round's branch and pull request are what the forge says they are.
+func TestARoundOfAForgedCheckpointIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, forged := range map[string]func(*forgetest.GitHub, *session){
+		"another branch":  func(_ *forgetest.GitHub, s *session) { s.saved.Round.Branch = "release" },
+		"another issue's": func(_ *forgetest.GitHub, s *session) { s.trigger.Issue.Number = 4 },
+		"a person's pull request": func(g *forgetest.GitHub, s *session) {
+			s.saved.Round.Pull = g.OpenPull("Mine", "proctor/issue-3", base, "maya", false)
+		},
+		"one from a fork": func(_ *forgetest.GitHub, s *session) { s.trigger.Repo.ID++ },
+	} {
+		s, g := interrupted(t)
+		forged(g, s)
+		var e *ended
+		if err := s.takeUp(t.Context()); !errors.As(err, &e) || e.terminal != evidence.Refused || !strings.Contains(e.reason, "is not one that a run opened") || s.round != nil || s.saved.Dropped != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s, _ := interrupted(t)
+	if err := s.takeUp(t.Context()); err != nil || s.round == nil {
+		t.Errorf("control: %v", err)
 	}
 }
