@@ -81,6 +81,18 @@ func TestAConflictIsNamedAndItsMarkersAreFound(t *testing.T) {
 	}
 }
 
+// INV-15: a driver of git's own that an attribute names would settle a conflict without anybody's eyes.
+func TestNoAttributeSettlesAConflict(t *testing.T) {
+	t.Parallel()
+	for _, driver := range []string{"union", "binary"} {
+		s, _, base, tip := forked(t, map[string]string{"c.txt": "main's\n", ".gitattributes": "* merge=" + driver + "\n"}, map[string]string{"c.txt": "ours\n", ".gitattributes": "* merge=" + driver + "\n"})
+		m, err := s.Merge(t.Context(), tip, base)
+		if err != nil || !slices.Equal(m.Conflicts, []string{"c.txt"}) || len(m.Unmarked) > 0 {
+			t.Errorf("%s: %+v, %v", driver, m, err)
+		}
+	}
+}
+
 // sides are two commits that left a third one, each with other content at some paths.
 func sides(t *testing.T, s *Store, common, ours, theirs map[string]Entry) (tip, base ID) {
 	t.Helper()
@@ -219,6 +231,38 @@ func TestAConflictWithoutMarksIsToldFromOneWithThem(t *testing.T) {
 		}
 		if (len(m.Unmarked) > 0) != c.unmarked || !c.unmarked && !slices.Equal(m.Conflicts, []string{path}) {
 			t.Errorf("%s: of %q these are unmarked: %q", name, m.Conflicts, m.Unmarked)
+		}
+	}
+}
+
+// INV-15: so it is where names conflict. Where both sides stand in one file all the same, its marks are shown to the agent.
+func TestAConflictOfNamesIsUnmarked(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newGit(t), initRepo(t, sample()), "")
+	text := func(content string) Entry { return file(t, s, ModeFile, content) }
+	long := strings.Repeat("a line that is the same\n", 20)
+	none := Entry{}
+	type side = map[string]Entry
+	for name, c := range map[string]struct {
+		common, ours, theirs side
+		unmarked             bool
+	}{
+		"renamed to two names":            {side{"a": text(long)}, side{"a": none, "b": text(long)}, side{"a": none, "c": text(long)}, true},
+		"renamed to two names and edited": {side{"a": text(long)}, side{"a": none, "b": text(long + "ours\n")}, side{"a": none, "c": text(long + "theirs\n")}, true},
+		"renamed and deleted":             {side{"a": text(long)}, side{"a": none, "b": text(long)}, side{"a": none}, true},
+		"deleted and renamed":             {side{"a": text(long)}, side{"a": none}, side{"a": none, "b": text(long + "more\n")}, true},
+		"a file and a directory":          {side{"a": text(long)}, side{"a": text(long + "ours\n")}, side{"a": none, "a/b": text("theirs\n")}, true},
+		"a directory that moved": {side{"d/a": text(long), "d/b": text("b" + long)}, side{"d/a": none, "d/b": none, "e/a": text(long), "e/b": text("b" + long)},
+			side{"d/new": text("theirs\n")}, true},
+		"two files renamed to one":         {side{"a": text(long), "b": text(fiveLines)}, side{"a": none, "c": text(long)}, side{"b": none, "c": text(fiveLines)}, false},
+		"renamed by one, edited by both":   {side{"a": text(long)}, side{"a": none, "b": text(long + "ours\n")}, side{"a": text(long + "theirs\n")}, false},
+		"lines, beside a file without any": {side{"a": text(fiveLines), "b": text("\x00")}, side{"a": text(third("ours")), "b": text("\x00ours")}, side{"a": text(third("theirs")), "b": text("\x00theirs")}, true},
+		"a name that looks like a mark":    {side{"<<<<<<< HEAD": text(fiveLines)}, side{"<<<<<<< HEAD": text(third("ours"))}, side{"<<<<<<< HEAD": text(third("theirs"))}, false},
+	} {
+		tip, base := sides(t, s, c.common, c.ours, c.theirs)
+		m, err := s.Merge(t.Context(), tip, base)
+		if err != nil || len(m.Conflicts) == 0 || (len(m.Unmarked) > 0) != c.unmarked {
+			t.Errorf("%s: of %q these are unmarked: %q, %v", name, m.Conflicts, m.Unmarked, err)
 		}
 	}
 }
