@@ -52,6 +52,7 @@ func TestOurRequestsAndTheTestForgesAnswersAreGitHubs(t *testing.T) {
 		"patch /repos/{owner}/{repo}/pulls/{pull_number}", "post /repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
 		"get /repos/{owner}/{repo}/pulls/{pull_number}", "get /repos/{owner}/{repo}/pulls/{pull_number}/reviews", "get /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}",
 		"post /repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies",
+		"post /repos/{owner}/{repo}/check-runs", "get /repos/{owner}/{repo}/commits/{ref}/check-runs",
 		"get /repos/{owner}/{repo}/actions/runs", "get /repos/{owner}/{repo}/actions/runs/{run_id}/jobs", "get /repos/{owner}/{repo}/actions/jobs/{job_id}/logs",
 		"post /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches", "get /repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs",
 	} {

@@ -100,6 +100,7 @@ func (s *session) tellForge(ctx context.Context, err error) {
 	if err := s.status.finish(ctx, s.rec); err != nil {
 		s.note("the status comment could not be brought up to date: " + err.Error())
 	}
+	s.tellCommit(ctx)
 }
 
 // aside tells whether what ended is a comment, or a command in one, that became no run: the status comment and the labels are

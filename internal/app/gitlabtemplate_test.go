@@ -13,6 +13,7 @@ import (
 
 	"github.com/proctor-ci/proctor"
 	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/templates"
 )
 
@@ -139,6 +140,9 @@ func TestTheGitLabTemplateRunsALabelToAProvedDraft(t *testing.T) {
 	res, rec := w.label()
 	if rec.Terminal != "done" || res.ExitCode != 0 || len(w.lab.Pulls()) != 1 {
 		t.Fatalf("ended %s (exit %d): %s\n%s", rec.Terminal, res.ExitCode, rec.Reason, res.Pipeline.Log)
+	}
+	if got := w.lab.Checks(rec.Head.ID); len(got) != 1 || got[0].Name != forge.CheckName || got[0].State != "success" || got[0].Branch != rec.Published.Branch {
+		t.Errorf("the head's statuses are %+v", got)
 	}
 	kept := readComponent(t).job.Artifacts
 	for _, p := range append(kept.Paths, kept.Reports.Dotenv) {

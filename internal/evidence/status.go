@@ -82,26 +82,43 @@ func steps(name string, all []Step) string {
 // (0: GitHub's limit).
 func StatusComment(r Record, limit int) string {
 	return fit(limit, r.rest(), "", func(p *page) {
-		t := r.terminal()
-		p.linef("%s\n### %s %s\n\n%s", StatusMarker, face(t), t.Title, inert.Text(r.verdict(), maxDetail))
-		p.ending(r)
-		if gates := r.deciding(); len(gates) > 0 {
-			p.linef("")
-			p.items("gate run", len(gates), func(i int) string {
-				g := gates[i]
-				return fmt.Sprintf("%s %s on the %s: %s", mark(g.Status), inert.Text(g.label(), maxTitle), place(g.Where), g.result())
-			})
-		}
-		p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), inert.Words(r.cost()))
-		var off []string
-		for _, e := range r.Confinement {
-			if e.missing() {
-				off = append(off, inert.Text(e.Name, 40))
-			}
-		}
-		if len(off) > 0 {
-			p.linef("\n**Not enforced on this machine:** %s", strings.Join(off, ", "))
-		}
-		p.linef("\nRun %s. %s", inert.Code(r.Run, 100), r.rest())
+		p.linef("%s", StatusMarker)
+		p.outcome(r)
 	})
+}
+
+// CheckTitle is the end of a run as one line of plain text, at most limit characters.
+func CheckTitle(r Record, limit int) string {
+	t := r.terminal()
+	return inert.Cut(inert.Visible(t.Title+": "+r.verdict(), limit), limit)
+}
+
+// CheckSummary is what a run's check on a commit says. It stays within limit bytes.
+func CheckSummary(r Record, limit int) string {
+	return fit(limit, r.rest(), "", func(p *page) { p.outcome(r) })
+}
+
+// outcome is how a run ended, what decided it, and what it took.
+func (p *page) outcome(r Record) {
+	t := r.terminal()
+	p.linef("### %s %s\n\n%s", face(t), t.Title, inert.Text(r.verdict(), maxDetail))
+	p.ending(r)
+	if gates := r.deciding(); len(gates) > 0 {
+		p.linef("")
+		p.items("gate run", len(gates), func(i int) string {
+			g := gates[i]
+			return fmt.Sprintf("%s %s on the %s: %s", mark(g.Status), inert.Text(g.label(), maxTitle), place(g.Where), g.result())
+		})
+	}
+	p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), inert.Words(r.cost()))
+	var off []string
+	for _, e := range r.Confinement {
+		if e.missing() {
+			off = append(off, inert.Text(e.Name, 40))
+		}
+	}
+	if len(off) > 0 {
+		p.linef("\n**Not enforced on this machine:** %s", strings.Join(off, ", "))
+	}
+	p.linef("\nRun %s. %s", inert.Code(r.Run, 100), r.rest())
 }

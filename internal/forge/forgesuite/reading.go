@@ -33,6 +33,8 @@ func cases() []testCase {
 		{"reviews are read with their state and author", reviews},
 		{"failed jobs of a commit are told with the end of their logs", failedJobs},
 		{"jobs of forks and other branches are not ours", foreignJobs},
+		{"a check says of a commit how its run ended", checks},
+		{"a lost answer to a check does not make two", checkLost},
 		{"a branch is its commit, however its name is spelled", branches},
 		{"the token's own account is told", self},
 		{"a pull request opens as a draft and is found by its head", openDraft},

@@ -35,6 +35,7 @@ type Site interface {
 	ReplyInThread(number, n int, author, body string) error
 	ResolveThread(number, n int) error
 	Threads(number int) []forgetest.Thread
+	Checks(commit string) []forgetest.Check
 	Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error)
 	Issue(number int) (forgetest.Issue, bool)
 	Pulls() []forgetest.Pull
@@ -51,7 +52,7 @@ type World struct {
 	Bot string
 	// Clock is the client's and the forge's: sleeping moves it.
 	Clock *Clock
-	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "answer-thread", "list-pulls", "create-comment", "issue",
+	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "answer-thread", "check", "list-pulls", "create-comment", "issue",
 	// "update-comment", "comments", "labels" (whatever sets them), "dispatch".
 	Paths map[string]string
 	// Roles are words for AddUser by forge.Role.

@@ -15,7 +15,7 @@ func GitHub(t *testing.T, enterprise bool, dial func(*testing.T, *forgetest.GitH
 	g := got(forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: Files(), Enterprise: enterprise, Clock: clock.Now}))(t)
 	t.Cleanup(func() { g.Close() })
 	token := g.NewToken(forgetest.Token{Job: true, Permissions: map[string]string{
-		"contents": "write", "issues": "write", "pull_requests": "write", "actions": "write",
+		"contents": "write", "issues": "write", "pull_requests": "write", "actions": "write", "checks": "write",
 	}})
 	return World{
 		Site: g, Forge: dial(t, g, token, clock), Bot: "github-actions[bot]", Clock: clock, Workflow: ".github/workflows/proctor.yml",
@@ -23,6 +23,7 @@ func GitHub(t *testing.T, enterprise bool, dial func(*testing.T, *forgetest.GitH
 		Paths: map[string]string{
 			"create-pull": "POST /repos/*/*/pulls", "create-comment": "POST /repos/*/*/issues/*/comments",
 			"answer-pull": "POST /repos/*/*/issues/*/comments", "answer-thread": "POST /repos/*/*/pulls/*/comments/*/replies",
+			"check": "POST /repos/*/*/check-runs",
 			"issue": "GET /repos/*/*/issues/*", "dispatch": "POST /repos/*/*/actions/workflows/*/dispatches",
 		},
 		Roles: map[forge.Role]string{
@@ -46,6 +47,7 @@ func GitLab(t *testing.T, dial func(*testing.T, *forgetest.GitLab, string, *Cloc
 		Paths: map[string]string{
 			"create-pull": "POST /projects/*/merge_requests", "create-comment": "POST /projects/*/issues/*/notes",
 			"answer-pull": "POST /projects/*/merge_requests/*/notes", "answer-thread": "POST /projects/*/merge_requests/*/discussions/*/notes",
+			"check": "POST /projects/*/statuses/*",
 			"issue": "GET /projects/*/issues/*", "dispatch": "POST /projects/*/pipeline",
 		},
 		Roles: map[forge.Role]string{

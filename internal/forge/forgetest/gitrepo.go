@@ -211,6 +211,12 @@ func (r *bareRepo) ref(ref string) (string, error) {
 	return "", errNoRef
 }
 
+// has tells whether there is such a commit.
+func (r *bareRepo) has(commit string) bool {
+	_, err := git(context.Background(), r.dir, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}")
+	return err == nil
+}
+
 // file is a file's content at a commit.
 func (r *bareRepo) file(ctx context.Context, commit, path string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", "cat-file", "blob", commit+":"+path)

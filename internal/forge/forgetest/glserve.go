@@ -207,6 +207,7 @@ func (g *GitLab) routes() []glRoute {
 		{"GET " + p + "/pipelines/{id}/jobs", false, "", false, glJobs},
 		{"GET " + p + "/jobs/{id}/trace", false, "", false, glTrace},
 		{"GET " + p + "/pipelines/{id}/variables", false, "", false, glVariables},
+		{"POST " + p + "/statuses/{sha}", true, "developer", false, glSetStatus},
 		{"POST " + p + "/pipeline", true, "developer", false, glCreatePipeline},
 		{"POST " + p + "/trigger/pipeline", true, "", false, glTrigger},
 		{"POST " + p + "/access_tokens", true, "maintainer", false, glLend},

@@ -27,6 +27,7 @@ type site struct {
 	ghost  account // what a deleted account shows as
 	issues map[int]*issue
 	ciJobs []*ciJob
+	checks []*Check
 }
 
 // newSite makes the repository with its first commit; it does not listen yet.

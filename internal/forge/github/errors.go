@@ -24,6 +24,7 @@ var (
 	permPullsRead    = permission{"pull-requests: read", "Pull requests: Read"}
 	permActions      = permission{"actions: write", "Actions: Read and write"}
 	permActionsRead  = permission{"actions: read", "Actions: Read"}
+	permChecks       = permission{"checks: write", "Checks: Read and write"}
 )
 
 // explain turns a failed call into words and a next step.

@@ -38,6 +38,7 @@ var rules = []forge.Refusal{
 		Next: "add `{needs}` under `permissions:` of the job in the workflow, or, for an App, grant \"{app-needs}\" and accept the change at {org}/settings/installations"},
 	{Status: 403, Says: "not accessible by personal access token", Kind: forge.ErrForbidden,
 		Next: "edit the token at {server}/settings/tokens and give it \"{app-needs}\" on {owner}'s repository"},
+	{Status: 403, Says: "must authenticate via a github app", Kind: forge.ErrForbidden, Next: "use the job's own token or an App's: nobody else may write checks"},
 	{Status: 403, Says: "must have push access", Kind: forge.ErrForbidden, Next: "give the token's account the Write role at {web}/settings/access"},
 	{Status: 403, Says: "must have admin rights", Kind: forge.ErrForbidden, Next: "give the token's account the Admin role at {web}/settings/access"},
 	{Status: 403, Says: "without `workflow", Kind: forge.ErrForbidden, Next: workflowsNext},

@@ -1,0 +1,45 @@
+package forge
+
+import (
+	"context"
+	"time"
+)
+
+// CheckName is what a run's check is called on every forge, so that a branch rule can require it.
+const CheckName = "Proctor"
+
+// Conclusion is what a check says of its commit.
+type Conclusion string
+
+// Conclusions, of GitHub's those that a run has. GitLab has no neutral one; there nobody's merge waits for a cancelled status.
+const (
+	ConclusionSuccess   Conclusion = "success"
+	ConclusionFailure   Conclusion = "failure"
+	ConclusionNeutral   Conclusion = "neutral"
+	ConclusionCancelled Conclusion = "cancelled"
+)
+
+// Bounds of a check's texts, in characters: GitLab's of a description, GitHub's of a summary.
+// https://docs.gitlab.com/api/commits/#set-commit-pipeline-status https://docs.github.com/rest/checks/runs#create-a-check-run
+const (
+	MaxCheckTitle   = 255
+	MaxCheckSummary = 65535
+)
+
+// Check is how a run ended for a commit.
+type Check struct {
+	Run            string // its id
+	Commit, Branch string // the branch that points at it
+	Conclusion     Conclusion
+	Title          string // one line of plain text
+	Summary        string // Markdown; GitLab shows the title alone
+	URL            string // of the job, "" where there is none
+	Started, Ended time.Time
+}
+
+// Checker writes checks.
+type Checker interface {
+	// SetCheck writes the check of a commit that the forge has; the newest counts. A lost answer does not make two. ErrForbidden where the
+	// token may not: on GitHub only Apps and jobs write checks, and those with `checks: write`.
+	SetCheck(ctx context.Context, c Check) error
+}
