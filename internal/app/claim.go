@@ -185,7 +185,7 @@ func (s *session) request() string {
 		return fmt.Sprintf("comment %d", id)
 	}
 	if r := s.trigger.Review; r != nil {
-		return fmt.Sprintf("review %d", r.ID)
+		return "review " + r.Key()
 	}
 	return s.req.runURL
 }

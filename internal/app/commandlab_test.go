@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 )
 
@@ -67,5 +68,51 @@ func TestCommandsOnGitLabAreAnsweredWhereTheyStand(t *testing.T) {
 		if other, _ := w.lab.Issue(n); len(other.Comments) != map[bool]int{true: 2, false: 0}[n == w.issue] {
 			t.Errorf("issue %d has the notes %s", n, fmt.Sprint(other.Comments))
 		}
+	}
+}
+
+// Who requests changes on GitLab asks for a round, each time anew; whose word that is the run asks GitLab.
+func TestAReviewOnGitLabStartsARound(t *testing.T) {
+	t.Parallel()
+	w := openLab(t, setting{plan: onTheSecond()})
+	w.lab.AddUser("tess", "reporter")
+	id, err := w.lab.Comment(w.issue, asker, "/proctor run")
+	if err != nil || id == 0 {
+		t.Fatal(err)
+	}
+	if rec := w.pipeline(); rec.Terminal != "done" {
+		t.Fatalf("ended %s: %s", rec.Terminal, rec.Reason)
+	}
+	pull := w.lab.Pulls()[0]
+	review := func(by, state string) {
+		t.Helper()
+		if _, err := w.lab.ReviewPull(pull.Number, by, state, "", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "There should be more."}); err != nil {
+			t.Fatal(err)
+		}
+		w.lab.Settle()
+	}
+	before := len(w.lab.Pipelines())
+	review(asker, "commented")
+	review(asker, "approved")
+	if n := len(w.lab.Pipelines()); n != before {
+		t.Errorf("a review that requests nothing started %d pipelines", n-before)
+	}
+	review("tess", forge.ChangesRequested)
+	if n := len(w.lab.Pipelines()); n != before {
+		t.Errorf("INV-40 a review without write access started %d pipelines", n-before)
+	}
+	review(asker, forge.ChangesRequested)
+	rec := w.pipeline()
+	if tr := rec.Trigger; rec.Terminal != "done" || tr.Kind != "dispatch" || tr.Actor != asker || tr.Issue != w.issue || !tr.Revise {
+		t.Fatalf("ended %s: %s; the trigger is %+v", rec.Terminal, rec.Reason, tr)
+	}
+	answered := 0
+	for _, th := range w.lab.Threads(pull.Number) {
+		if last := th.Comments[len(th.Comments)-1]; strings.Contains(last.Body, rec.Head.ID) {
+			answered++
+		}
+	}
+	if answered != 3 { // the asker's; the reporter's waits for nobody
+		t.Errorf("%d threads were answered: %+v", answered, w.lab.Threads(pull.Number))
 	}
 }

@@ -270,6 +270,10 @@ func (s *session) heedReview(ctx context.Context) error {
 	}
 	again := "write " + s.prefix() + " fix on the pull request"
 	author := trigger.Actor{Login: said.Author.Login, ID: said.Author.ID, Bot: said.Author.Bot}
+	at := said.At
+	if at.IsZero() {
+		at = s.trigger.Review.At // GitLab tells that changes are requested, and not since when
+	}
 	switch {
 	case err != nil:
 		return refused("the review that asked is gone, and so is its wish", again)
@@ -277,7 +281,7 @@ func (s *session) heedReview(ctx context.Context) error {
 		return refused("the review requests no changes any more", again)
 	case s.trigger.Actor.Login != "" && !s.trigger.Actor.Is(author):
 		return refused("the review was written by another account than the one that asks", again)
-	case s.env.Now().Sub(said.At) > maxAge:
+	case s.env.Now().Sub(at) > maxAge:
 		return refused("the review is older than a day, and it counts for a day", again)
 	}
 	s.trigger.Actor = author

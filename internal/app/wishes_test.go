@@ -375,11 +375,14 @@ func TestAReviewIsHeldToWhatTheForgeSays(t *testing.T) {
 	for word, c := range map[string]struct {
 		change func(*forge.Review)
 		actor  trigger.Actor
+		asked  time.Time // as the event says, where the forge gives no time
 	}{
 		"gone":                 {change: func(r *forge.Review) { r.ID = 6 }},
 		"requests no changes":  {change: func(r *forge.Review) { r.State = "dismissed" }},
 		"another account":      {actor: trigger.Actor{Login: "bob", ID: 2}},
 		"counts for a day":     {change: func(r *forge.Review) { r.At = now.Add(-25 * time.Hour) }},
+		"older than a day":     {change: func(r *forge.Review) { r.At = time.Time{} }, asked: now.Add(-25 * time.Hour)},
+		"cannot read pull":     {change: func(r *forge.Review) { r.At = time.Time{} }, asked: now},
 		"cannot read pull req": {actor: trigger.Actor{Login: "maya", ID: 1}}, // control: as far as this forge goes
 	} {
 		rv := good
@@ -387,7 +390,7 @@ func TestAReviewIsHeldToWhatTheForgeSays(t *testing.T) {
 			c.change(&rv)
 		}
 		s := reading(&reviewed{Forge: publishtest.New(), reviews: []forge.Review{rv}})
-		s.trigger = trigger.Trigger{Kind: trigger.KindReview, Review: &trigger.ReviewRef{ID: 5}, Change: &trigger.ChangeRef{Number: 7}, Actor: c.actor}
+		s.trigger = trigger.Trigger{Kind: trigger.KindReview, Review: &trigger.ReviewRef{ID: 5, At: c.asked}, Change: &trigger.ChangeRef{Number: 7}, Actor: c.actor}
 		if err := s.heedReview(t.Context()); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v", word, err)
 		}

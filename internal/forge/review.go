@@ -36,7 +36,8 @@ type Review struct {
 	At     time.Time // zero while it is pending
 }
 
-// ReviewReader reads reviews. GitLab keeps none that could be read again: only GitHub's client has it.
+// ReviewReader reads reviews. GitLab keeps each reviewer's newest decision and nothing beside it: there a review has the account's id, no
+// text (that is a thread) and no time.
 type ReviewReader interface {
 	// Reviews are all of them, oldest first; at most the newest 1,000.
 	Reviews(ctx context.Context, number int) ([]Review, error)

@@ -47,7 +47,10 @@ func githubClosed(t Trigger, e ghEvent) (Trigger, error) {
 }
 
 // gitlabMerge is githubPull for a merge request.
-func gitlabMerge(t Trigger, e glEvent) (Trigger, error) {
+func gitlabMerge(t Trigger, e glEvent, o Options) (Trigger, error) {
+	if e.Object.Action == "update" {
+		return gitlabReview(t, e, o)
+	}
 	if a := e.Object.Action; a != "close" && a != "merge" {
 		return Trigger{}, ignored(ReasonAction, "merge request %s", name(a))
 	}

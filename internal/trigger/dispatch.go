@@ -26,7 +26,7 @@ const (
 	InputSnapshot = "snapshot"   // Issue.Snapshot of what was approved
 	InputCommand  = "command"    // Command.Canonical
 	InputComment  = "comment"    // comment id of the command
-	InputReview   = "review"     // review id that asks for changes, with a change
+	InputReview   = "review"     // id of the review that asks for changes, with a change; on GitLab REVIEWER@TIME
 	InputActor    = "actor"      // "ID:login"
 )
 
@@ -87,7 +87,7 @@ func (t Trigger) Inputs() (map[string]string, error) {
 		put(InputComment, strconv.FormatInt(t.Command.CommentID, 10))
 	}
 	if t.Review != nil {
-		put(InputReview, strconv.FormatInt(t.Review.ID, 10))
+		put(InputReview, t.Review.Key())
 	}
 	if loginForm.MatchString(t.Actor.Login) {
 		put(InputActor, strconv.FormatInt(t.Actor.ID, 10)+":"+t.Actor.Login)
@@ -201,14 +201,22 @@ func parseCommandInput(command, comment string) (*Command, error) {
 }
 
 func parseReview(v string, of *ChangeRef) (*ReviewRef, error) {
-	id, err := strconv.ParseInt(v, 10, 64)
+	const form = "a review id, or REVIEWER@TIME"
+	id, at, timed := strings.Cut(v, "@")
+	n, err := strconv.ParseInt(id, 10, 64)
 	switch {
-	case err != nil || id <= 0:
-		return nil, badInput(InputReview, v, "a review id")
+	case err != nil || n <= 0:
+		return nil, badInput(InputReview, v, form)
 	case of == nil:
 		return nil, fmt.Errorf("input %q names a review and no pull request: give %q too", InputReview, InputChange)
 	}
-	return &ReviewRef{ID: id}, nil
+	r := &ReviewRef{ID: n}
+	if timed {
+		if r.At, err = time.Parse(time.RFC3339, at); err != nil {
+			return nil, badInput(InputReview, v, form)
+		}
+	}
+	return r, nil
 }
 
 func parseAsked(v string) (Asked, error) {

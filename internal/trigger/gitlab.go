@@ -72,6 +72,10 @@ type glEvent struct {
 			Previous []glLabel `json:"previous"`
 			Current  []glLabel `json:"current"`
 		} `json:"labels"`
+		Reviewers struct {
+			Previous []glReviewer `json:"previous"`
+			Current  []glReviewer `json:"current"`
+		} `json:"reviewers"`
 	} `json:"changes"`
 }
 
@@ -107,7 +111,7 @@ func ParseGitLab(event string, body []byte, o Options) (Trigger, error) {
 	case "Issue Hook":
 		t, err = gitlabIssue(t, e, o)
 	case "Merge Request Hook":
-		t, err = gitlabMerge(t, e)
+		t, err = gitlabMerge(t, e, o)
 	case "Pipeline Hook":
 		t, err = gitlabPipeline(t, body)
 	default:

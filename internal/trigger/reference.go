@@ -42,8 +42,9 @@ half a minute, saves what it has and ends ` + "`cancelled`" + `. A run that bega
 
 ## Rounds
 
-` + "`fix`" + `, written on the draft, starts a round: a run on the draft's own branch, with the same gates, patch policy and proof as the first one. So does, on GitHub, a review
-that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. GitLab has no event for that which could be read again: write ` + "`fix`" + ` there. A round is asked for
+` + "`fix`" + `, written on the draft, starts a round: a run on the draft's own branch, with the same gates, patch policy and proof as the first one. So does a review
+that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. GitLab tells the webhook of one since the change that is its merge request 246562, in a form that was tried here on a GitLab of our
+own only; an older server tells nothing, and there it takes ` + "`fix`" + `. A round is asked for
 
 - the text behind the command,
 - each thread that is not resolved and in which such an account had a word behind Proctor's last answer, with its place and the lines it stands below,
@@ -74,9 +75,10 @@ ask again. A draft gets ` + "`fix.max_rounds`" + ` rounds. A round that ends ear
   It listens to ` + "`pull_request_review`" + ` too. GitHub starts that job on the pull request's merge, with the workflow file as it is there, so the workflow checks out
   the default branch by its name and the run refuses any other base; GitHub starts none while the pull request conflicts, and then it takes ` + "`fix`" + `.
 - **The webhook** reads comments, answers ` + "`help`" + ` itself, and dispatches the rest with the comment's id. The run fetches that comment again and
-  believes neither the command nor the actor of the dispatch without it. So it is with a review's id, of a pull request whose branch has our name.
+  believes neither the command nor the actor of the dispatch without it. So it is with a review's id, of a pull request whose branch has our name; on GitLab, which
+  keeps no reviews, with the reviewer's, who has to request changes still.
 - **Both at once** would answer twice: with the webhook, take ` + "`issue_comment`" + ` and ` + "`pull_request_review`" + ` out of the workflow. Two runs on one issue exclude each other all the same.
-- **GitLab** has no pipeline for a comment, so there it takes the webhook.
+- **GitLab** has no pipeline for a comment, so there it takes the webhook, with its events for issues, comments and merge requests.
 `)
 	return b.String()
 }

@@ -68,7 +68,17 @@ type Asked struct {
 
 // ReviewRef is a review that asks for changes. What it says stays with the forge, where the run reads it.
 type ReviewRef struct {
-	ID int64
+	ID int64 // of the review; on GitLab, which has none, of the reviewer's account
+	// At is when the event says that changes were requested, on GitLab only: it tells one request of a reviewer from the next.
+	At time.Time
+}
+
+// Key names the request.
+func (r ReviewRef) Key() string {
+	if r.At.IsZero() {
+		return strconv.FormatInt(r.ID, 10)
+	}
+	return strconv.FormatInt(r.ID, 10) + "@" + r.At.UTC().Format(time.RFC3339)
 }
 
 // RunRef is a dispatched CI run whose state changed. Title is the run's name, which carries the correlation id and proves nothing.

@@ -81,7 +81,7 @@ func eventKey(t trigger.Trigger, body string) string {
 	case t.Command != nil:
 		return subject + ":comment:" + strconv.FormatInt(t.Command.CommentID, 10)
 	case t.Review != nil:
-		return subject + ":review:" + strconv.FormatInt(t.Review.ID, 10)
+		return subject + ":review:" + t.Review.Key()
 	case t.Asked.ID != 0 && t.Kind == trigger.KindLabel:
 		return subject + ":label:" + strconv.FormatInt(t.Asked.ID, 10)
 	}

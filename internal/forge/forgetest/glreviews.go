@@ -3,6 +3,7 @@ package forgetest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 func discussionID(t *thread) string { return fmt.Sprintf("%040x", t.id) }
@@ -76,9 +77,35 @@ func glReply(c *glCall) (int, any, error) {
 	return http.StatusCreated, notes[len(notes)-1], nil
 }
 
-// ReviewPull writes a review as a person does. GitLab keeps its state beside the reviewer's name, where nothing here reads it; its
-// text is a thread on the whole.
-func (g *GitLab) ReviewPull(number int, author, _, body string, lines ...ReviewLine) (int64, error) {
+// glReviewStates are GitLab's words for ReviewPull's.
+var glReviewStates = map[string]string{"changes_requested": "requested_changes", "approved": "approved", "commented": "reviewed"}
+
+// glReviewers tells each one's newest decision, and since when they are a reviewer.
+func glReviewers(c *glCall) (int, any, error) {
+	m, err := c.merge()
+	if err != nil {
+		return 0, nil, err
+	}
+	out := []obj{}
+	for _, r := range m.pull.reviews {
+		out = append(out, obj{"user": c.g.userJSON(r.author), "state": r.state, "created_at": stampOf(r.at)})
+	}
+	return http.StatusOK, out, nil
+}
+
+func (g *GitLab) hookReviewers(m *issue) []obj {
+	out := []obj{}
+	for _, r := range m.pull.reviews {
+		u := g.hookUser(r.author)
+		u["state"], u["re_requested"] = r.state, false
+		out = append(out, u)
+	}
+	return out
+}
+
+// ReviewPull writes a review as a person does, and makes them a reviewer. GitLab keeps the newest state beside the reviewer's name, and
+// gives the reviewer's id; its text is a thread on the whole. Hooks hear of it as of an update of the merge request, but of an approval.
+func (g *GitLab) ReviewPull(number int, author, state, body string, lines ...ReviewLine) (int64, error) {
 	g.state.Lock()
 	defer g.state.Unlock()
 	m := g.merges[number]
@@ -89,8 +116,39 @@ func (g *GitLab) ReviewPull(number int, author, _, body string, lines ...ReviewL
 	if body != "" {
 		lines = append([]ReviewLine{{Body: body}}, lines...)
 	}
-	g.addThreads(m, head, 0, g.addIfNew(author), lines)
-	return 0, nil
+	by := g.addIfNew(author)
+	g.addThreads(m, head, 0, by, lines)
+	before := g.hookReviewers(m)
+	i := slices.IndexFunc(m.pull.reviews, func(r *review) bool { return r.author == by })
+	if i < 0 {
+		i = len(m.pull.reviews)
+		m.pull.reviews = append(m.pull.reviews, &review{id: by.id, author: by, at: g.now()})
+	}
+	if m.pull.reviews[i].state = glReviewStates[state]; state != "approved" {
+		g.emitReview(m, by, before)
+	}
+	return by.id, nil
+}
+
+// emitReview is the Merge Request Hook of a review that was submitted.
+func (g *GitLab) emitReview(m *issue, by *account, before []obj) {
+	if g.hook == nil {
+		return
+	}
+	source := 4200
+	if m.pull.fork {
+		source = 4300
+	}
+	g.deliver("Merge Request Hook", "update", obj{
+		"object_kind": "merge_request", "event_type": "merge_request", "user": g.hookUser(by), "project": g.hookProject(),
+		"object_attributes": obj{
+			"id": m.id, "iid": m.number, "title": m.title, "description": m.body, "state": glState(m.state), "action": "update", "author_id": m.author.id,
+			"source_branch": m.pull.head, "target_branch": m.pull.base, "source_project_id": source, "target_project_id": 4200, "work_in_progress": isDraft(m.title),
+			"draft": isDraft(m.title), "last_commit": obj{"id": g.mergeHead(m)}, "created_at": stampOf(m.created), "updated_at": stampOf(m.updated), "url": g.issueURL(m),
+		},
+		"labels": g.hookLabels(m.labels), "reviewers": g.hookReviewers(m), "changes": obj{"reviewers": obj{"previous": before, "current": g.hookReviewers(m)}},
+		"repository": obj{"name": g.opt.Project, "url": g.webURL() + ".git", "description": "", "homepage": g.webURL()},
+	})
 }
 
 // ReplyInThread writes into the n-th thread as a person does.

@@ -200,6 +200,7 @@ func (g *GitLab) routes() []glRoute {
 		{"POST " + p + "/merge_requests", true, "developer", false, glAddMerge},
 		{"GET " + p + "/merge_requests/{iid}", false, "", false, glGetMerge},
 		{"PUT " + p + "/merge_requests/{iid}", true, "developer", false, glEditMerge},
+		{"GET " + p + "/merge_requests/{iid}/reviewers", false, "", false, glReviewers},
 		{"GET " + p + "/merge_requests/{iid}/discussions", false, "", false, glDiscussions},
 		{"GET " + p + "/merge_requests/{iid}/discussions/{discussion}", false, "", false, glGetDiscussion},
 		{"POST " + p + "/merge_requests/{iid}/discussions/{discussion}/notes", true, "guest", false, glReply},
