@@ -181,8 +181,11 @@ func (s *session) takeThreads(ctx context.Context, r *round, known *writers, ope
 		if w.Hunk, err = s.linesOf(ctx, r.Tip, t.Thread); err != nil {
 			return err
 		}
-		if r.add(w) {
-			n++
+		if !r.add(w) {
+			continue
+		}
+		if n++; strings.HasPrefix(w.Text, earlierLeft) {
+			r.leaveOut("of what " + w.From + " says the older words are left out: it is too long")
 		}
 	}
 	return nil
@@ -211,6 +214,9 @@ func (s *session) collectChecks(ctx context.Context, r *round) {
 	}
 }
 
+// earlierLeft begins the text of a thread whose older words had no room.
+const earlierLeft = "What was said before is left out here."
+
 // saidBy is what writers wrote in a thread, each with a name, and who began. Where that is too long, the newest words stay.
 func (s *session) saidBy(ctx context.Context, known *writers, t forge.Thread) (by, text string) {
 	for _, c := range slices.Backward(t.Comments) {
@@ -220,7 +226,7 @@ func (s *session) saidBy(ctx context.Context, known *writers, t forge.Thread) (b
 		case text == "":
 			text = c.Body
 		case len(c.Body)+len(text) > maxWishText-200:
-			return by, "What was said before is left out here.\n\n" + text
+			return by, earlierLeft + "\n\n" + text
 		default:
 			text = c.Body + "\n\nThen " + prompt.Inline(by, 60) + " wrote:\n\n" + text
 		}

@@ -248,6 +248,26 @@ func TestABotIsHeardByItsId(t *testing.T) {
 	}
 }
 
+func TestOfALongThreadTheNewestWordsStay(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", maxWishText/3)
+	f := &reviewed{Forge: publishtest.New(), threads: []forge.Thread{
+		{ID: "a", Comments: []forge.Comment{said(maya, "Oldest. "+long), said(bob, "Middle. "+long), said(maya, "Use y.")}},
+		{ID: "b", Comments: []forge.Comment{said(maya, "Short."), said(bob, "Yes.")}},
+	}}
+	r := &round{Pull: 7}
+	if err := reading(f).collect(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	text := r.Wishes[0].Text
+	if !strings.HasSuffix(text, "Then maya wrote:\n\nUse y.") || !strings.Contains(text, "Middle.") || strings.Contains(text, "Oldest.") || r.Wishes[0].By != "bob" || len(text) > maxWishText {
+		t.Errorf("told is %.80q … by %s", text, r.Wishes[0].By)
+	}
+	if len(r.Left) != 1 || !strings.Contains(r.Left[0], "thread 1 says the older words") {
+		t.Errorf("left out %q", r.Left)
+	}
+}
+
 // What there was no room for is left as it was: it is not settled, has no answer, and is told.
 func TestWhatARoundLeavesOutIsNotSettled(t *testing.T) {
 	t.Parallel()

@@ -43,8 +43,8 @@ half a minute, saves what it has and ends ` + "`cancelled`" + `. A run that bega
 ## Rounds
 
 ` + "`fix`" + `, written on the draft, starts a round: a run on the draft's own branch, with the same gates, patch policy and proof as the first one. So does a review
-that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. GitLab tells the webhook of one since the change that is its merge request 246562, in a form that was tried here on a GitLab of our
-own only; an older server tells nothing, and there it takes ` + "`fix`" + `. A round is asked for
+that requests changes, by somebody with a role of ` + "`trigger.roles`" + `. GitLab tells the webhook of one only where it has the change that its merge request 246562 describes, which was tried here against a GitLab of our
+own alone; another server tells nothing, and there it takes ` + "`fix`" + `. A round is asked for
 
 - the text behind the command,
 - each thread that is not resolved and in which such an account had a word behind Proctor's last answer, with its place and the lines it stands below,
