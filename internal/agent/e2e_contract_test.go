@@ -64,12 +64,27 @@ func realCLIs() []realCLI {
 				return []agenttest.Tool{{Name: "bash", Input: map[string]any{"command": "sed -i 's/" + from + "/" + to + "/' " + path, "description": "Edit"}}}
 			},
 		},
+		{
+			name: "copilot", version: CopilotVersion, program: realCopilot, api: meter.OpenAI, model: "gpt-5.6",
+			run: func(line string) agenttest.Tool {
+				return agenttest.Tool{Name: "bash", Input: map[string]any{"command": line, "description": "Run it", "mode": "sync", "initial_wait": 300}}
+			},
+			args: []string{"--context=2000000"}, // as above
+			edit: func(path, from, to string) []agenttest.Tool {
+				return []agenttest.Tool{{Name: "bash", Input: map[string]any{"command": "sed -i 's/" + from + "/" + to + "/' " + path, "description": "Edit", "mode": "sync"}}}
+			},
+		},
 	}
 }
 
 func realOpenCode(t testing.TB) string {
 	t.Helper()
 	return installed(t, "PROCTOR_E2E_OPENCODE", "opencode-linux-x64/bin/opencode")
+}
+
+func realCopilot(t testing.TB) string {
+	t.Helper()
+	return installed(t, "PROCTOR_E2E_COPILOT", "@github/copilot-linux-x64/copilot")
 }
 
 func realGemini(t testing.TB) string {

@@ -39,6 +39,13 @@ func (e *e2e) plant(t *testing.T) {
 		files[".gemini/system.md"] = "PLANTED-system"
 		files[".gemini/.env"] = "GEMINI_SYSTEM_MD=true\nPLANTED_ENV=x\n"
 		files["../home/.gemini/settings.json"] = `{"security":{"auth":{"selectedType":"gemini-api-key"}},` + hooks("user") + `}`
+	case "copilot":
+		server := `{"mcpServers":{"x":{"type":"local","command":"sh","args":["-c","echo x > %s; sleep 5"],"tools":["*"]}}}`
+		files[".mcp.json"] = fmt.Sprintf(server, e.task.Dir+"/PLANTED-mcp")
+		hook := `{"version":1,"hooks":{"sessionStart":[{"type":"command","bash":"echo x > %s"}]}}`
+		files[".github/hooks/planted.json"] = fmt.Sprintf(hook, e.task.Dir+"/PLANTED-hook-start")
+		files[".github/copilot-instructions.md"] = "PLANTED-other"
+		files["../home/.copilot/mcp-config.json"] = strings.Replace(fmt.Sprintf(server, e.task.Dir+"/PLANTED-user"), `"x"`, `"y"`, 1)
 	case "opencode":
 		config := `{"mcp":{"x":{"type":"local","command":["sh","-c","echo x > %s; sleep 5"]}}}`
 		files["opencode.json"] = strings.ReplaceAll(config, "%s", e.task.Dir+"/PLANTED-mcp")
@@ -81,7 +88,7 @@ func (e *e2e) planted(t *testing.T) (found []string) {
 	return found
 }
 
-// What a repository or an earlier tick planted for Codex, Gemini or OpenCode is without effect. The control starts the same CLI in
+// What a repository or an earlier tick planted for Codex, Gemini, Copilot or OpenCode is without effect. The control starts the same CLI in
 // the same place without what the adapter adds against it.
 func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 	script := func(c realCLI) agenttest.Script {
@@ -115,6 +122,12 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 					"PLANTED-discovery", "PLANTED-hook-start", "PLANTED-hook-tool", "PLANTED-mcp", "PLANTED-user-start", "PLANTED-user-tool",
 					"PLANTED-memory", "PLANTED-other", "PLANTED-system", "PLANTED_ENV",
 				}
+			case "copilot":
+				env := (&copilot{newCLI(opt, "copilot", "copilot")}).env(control.task, program, filepath.Join(control.task.Home, "state"), wants{context: 200_000, output: 32_000})
+				cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "COPILOT_HOME=") })
+				args := slices.DeleteFunc(copilotArgs(), func(a string) bool { return a == "--no-custom-instructions" })
+				cmd.Argv, cmd.Policy = append([]string{program, "--trust-folder"}, args...), opt.policy(control.task, programDirs(program)...)
+				want = []string{"PLANTED-hook-start", "PLANTED-mcp", "PLANTED-user", "PLANTED-memory", "PLANTED-other"}
 			case "codex":
 				var args []string
 				for _, a := range codexArgs(control.task.Gateway) {
@@ -128,7 +141,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 				cmd.Env = (&codex{newCLI(opt, "codex", "codex")}).env(control.task, filepath.Join(control.task.Home, ".codex"))
 				cmd.Policy = opt.policy(control.task, codexDirs(program)...)
 			default:
-				config, err := openCodeConfig(control.task, openCodeWants{context: 200_000, output: 32_000})
+				config, err := openCodeConfig(control.task, wants{context: 200_000, output: 32_000})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -115,13 +115,3 @@ func TestGeminiIsStartedWithNothingOfOurs(t *testing.T) {
 		t.Errorf("an argument is let through: %+v", o)
 	}
 }
-
-func TestCLIsThatAreNotDrivenAreRefusedWithTheReason(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, sandbox.Off)
-	for _, name := range []string{"copilot"} {
-		if _, err := New(name, Options{Runner: l.box}); err == nil || !strings.Contains(err.Error(), "agent "+name+" is not driven here") || !strings.Contains(err.Error(), "Next:") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

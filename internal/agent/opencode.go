@@ -3,11 +3,9 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/sandbox"
@@ -40,7 +38,7 @@ const openCodeProvider = "proctor"
 
 // openCodeConfig is all the configuration that the CLI has: none of the repository, of HOME or of a provider is read.
 // Tools that leave the machine, ask a person or start an agent of another model are off.
-func openCodeConfig(t Task, w openCodeWants) (string, error) {
+func openCodeConfig(t Task, w wants) (string, error) {
 	type object = map[string]any
 	npm := "@ai-sdk/openai"
 	if w.chat {
@@ -75,7 +73,7 @@ func (c *openCode) env(t Task, state, config string) []string {
 
 // Run starts the CLI once, with a directory for its state that is new for each call. The prompt goes on stdin.
 func (c *openCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, error) {
-	wants, err := openCodeArguments(t)
+	w, err := wantsOf(c.name, t)
 	if err != nil {
 		return *refuse(err, "correct the keys below agent in the configuration"), nil
 	}
@@ -90,7 +88,7 @@ func (c *openCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, er
 	if err != nil {
 		return Outcome{}, err
 	}
-	config, err := openCodeConfig(t, wants)
+	config, err := openCodeConfig(t, w)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("run agent opencode: %w", err)
 	}
@@ -104,38 +102,6 @@ func (c *openCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, er
 		read: func(end ending) Outcome { return openCodeOutcome(judge(s, end), end) },
 		done: func() { _ = os.RemoveAll(state) }, // best effort: HOME is thrown away with the run
 	}.run(ctx)
-}
-
-// openCodeWants is what agent.args say.
-type openCodeWants struct {
-	chat            bool // the Chat Completions API, not Responses
-	context, output int64
-}
-
-// openCodeArguments reads agent.args, and refuses a task that has no model to work with.
-func openCodeArguments(t Task) (openCodeWants, error) {
-	w := openCodeWants{context: 200_000, output: 32_000}
-	switch {
-	case t.Model == "":
-		return w, errors.New("agent opencode has no model of its own: set agent.model")
-	case t.Gateway.BaseURL == "":
-		return w, errors.New("this run has no model gateway: give the job a model key")
-	}
-	for i, arg := range t.Args {
-		name, value, _ := strings.Cut(arg, "=")
-		n, err := strconv.ParseInt(value, 10, 64)
-		switch {
-		case arg == "--api=responses", arg == "--api=chat":
-			w.chat = arg == "--api=chat"
-		case name == "--context" && err == nil && n >= 4_000 && n <= 10_000_000:
-			w.context = n
-		case name == "--max-output" && err == nil && n >= 256 && n <= 1_000_000:
-			w.output = n
-		default:
-			return w, fmt.Errorf("agent.args[%d]: %s is not known: want --api=responses or --api=chat, --context=TOKENS from 4000, --max-output=TOKENS from 256", i, printable(arg, 80))
-		}
-	}
-	return w, nil
 }
 
 // Version asks the installed CLI for its version; it costs nothing.

@@ -109,21 +109,27 @@ func TestOpenCodeIsStartedWithNothingOfOurs(t *testing.T) {
 	}
 }
 
-func TestOpenCodesArgumentsAreHeldToWhatIsKnown(t *testing.T) {
+func TestArgumentsOfCLIsForAnyModelAreHeldToWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		model string
-		args  []string
-		want  string // "": it is started
-	}{
-		{"m", nil, ""}, {"m", []string{"--api=responses", "--max-output=1000"}, ""},
-		{"", nil, "set agent.model"}, {"m", []string{"--share"}, "agent.args[0]: --share"}, {"m", []string{"--api=chat", "do this"}, "agent.args[1]: do this"}, {"m", []string{"--context=1"}, "agent.args[0]"},
-	} {
-		l := newLab(t, sandbox.Off)
-		l.task.Model, l.task.Args, l.task.Gateway = c.model, c.args, Gateway{BaseURL: "http://127.0.0.1:7777", Nonce: "n", Port: 7777}
-		o, _ := l.run(t, "opencode", Options{Program: standIn(t, "opencode", "echo '"+ocDone+"'")})
-		if (o.Kind == OK) != (c.want == "") || c.want != "" && (!o.Lasting || !strings.Contains(o.Detail, c.want)) {
-			t.Errorf("%q %q: %+v", c.model, c.args, o)
+	for agent, done := range map[string]string{"opencode": ocDone, "copilot": cpDone} {
+		for _, c := range []struct {
+			model string
+			args  []string
+			want  string // "": it is started
+		}{
+			{"m", nil, ""},
+			{"m", []string{"--api=responses", "--max-output=1000"}, ""},
+			{"", nil, "agent " + agent + " has no model of its own: set agent.model"},
+			{"m", []string{"--share"}, "agent.args[0]: --share"},
+			{"m", []string{"--api=chat", "do this"}, "agent.args[1]: do this"},
+			{"m", []string{"--context=1"}, "agent.args[0]"},
+		} {
+			l := newLab(t, sandbox.Off)
+			l.task.Model, l.task.Args, l.task.Gateway = c.model, c.args, Gateway{BaseURL: "http://127.0.0.1:7777", Nonce: "n", Port: 7777}
+			o, _ := l.run(t, agent, Options{Program: standIn(t, agent, "cat >/dev/null; echo '"+done+"'")})
+			if (o.Kind == OK) != (c.want == "") || c.want != "" && (!o.Lasting || !strings.Contains(o.Detail, c.want)) {
+				t.Errorf("%s %q %q: %+v", agent, c.model, c.args, o)
+			}
 		}
 	}
 }

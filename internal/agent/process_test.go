@@ -187,10 +187,13 @@ func TestArgumentsThatUndoTheAdaptersOwnAreRefused(t *testing.T) {
 func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, sandbox.Auto)
+	l.task.Model, l.task.Gateway = "m", Gateway{BaseURL: "http://127.0.0.1:7777", Nonce: "n", Port: 7777}
 	for name, o := range map[string]Options{
 		"claude-code": {Program: "/nowhere/claude"},
 		"codex":       {Program: "/nowhere/codex"},
+		"copilot":     {Program: "/nowhere/copilot"},
 		"gemini":      {Program: "/nowhere/gemini"},
+		"opencode":    {Program: "/nowhere/opencode"},
 		"command":     {Command: []string{"no-such-agent"}},
 	} {
 		o.Runner = l.box
@@ -207,7 +210,7 @@ func TestAMissingProgramIsNamedWithTheCommandThatBringsIt(t *testing.T) {
 			t.Errorf("INV-7 %s: %+v, %v", name, out, err)
 		}
 	}
-	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, gemini, openai, opencode, script") {
+	if _, err := New("clyde", Options{}); err == nil || !strings.Contains(err.Error(), "anthropic, claude-code, codex, command, copilot, gemini, openai, opencode, script") {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,16 +51,12 @@ func builders() map[string]builder {
 		"claude-code": newClaudeCode,
 		"codex":       newCodex,
 		"command":     newCommand,
+		"copilot":     newCopilot,
 		"gemini":      newGemini,
 		"openai":      newOpenAI,
 		"opencode":    newOpenCode,
 		"script":      newScript,
 	}
-}
-
-// unmetered are CLIs that a configuration may name and New refuses, with the reason.
-var unmetered = map[string]string{
-	"copilot": "its own service tells no token counts, so that no budget could hold, and with a provider of yours it has not been tried through the meter",
 }
 
 // Names lists the agents that New knows, in order.
@@ -77,9 +73,6 @@ func Names() []string {
 // read, a missing command.
 func New(name string, o Options) (Agent, error) {
 	build, ok := builders()[name]
-	if why, known := unmetered[name]; known {
-		return nil, fmt.Errorf("agent %s is not driven here: %s. Next: choose another of %s, or start the CLI by agent.name: command, which bounds it by time and ticks only", name, why, strings.Join(Names(), ", "))
-	}
 	if !ok {
 		return nil, fmt.Errorf("agent %q is not known: agent.name can be %s", printable(name, 40), strings.Join(Names(), ", "))
 	}

@@ -90,6 +90,7 @@ func TestEveryAgentThatIsMissingNamesTheCommandThatBringsIt(t *testing.T) {
 		"codex":       "@openai/codex@" + agent.CodexVersion,
 		"gemini":      "@google/gemini-cli@" + agent.GeminiVersion,
 		"opencode":    "opencode-linux-x64@" + agent.OpenCodeVersion,
+		"copilot":     "@github/copilot-linux-x64@" + agent.CopilotVersion,
 		"command":     "install it in the job before this step",
 		"anthropic":   "", "openai": "", "script": "", // they are this program
 	}

@@ -149,7 +149,7 @@ func (s *session) chooseAgent(ctx context.Context) error {
 	}
 	s.coder = a
 	s.rec.Agent = evidence.AgentRef{Name: a.Name(), Model: s.cfg.Agent.Model}
-	if name := s.cfg.Agent.Name; (name == "openai" || name == "opencode") && s.cfg.Agent.Model == "" {
+	if name := s.cfg.Agent.Name; (name == "openai" || name == "opencode" || name == "copilot") && s.cfg.Agent.Model == "" {
 		return usage(fmt.Errorf("%s: agent.model: the agent %s has no model of its own. Next: name one, as its server calls it", s.configName(), name))
 	}
 	if needsModel(s.cfg.Agent.Name) && s.cfg.Agent.Model != "" {

@@ -27,7 +27,7 @@ func apiOf(agentName string) meter.API {
 	switch agentName {
 	case "claude-code", "anthropic":
 		return meter.Anthropic
-	case "openai", "codex", "opencode":
+	case "openai", "codex", "opencode", "copilot":
 		return meter.OpenAI
 	case "gemini":
 		return meter.Gemini

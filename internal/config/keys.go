@@ -52,7 +52,7 @@ func agentKeys() []key {
 		},
 		{
 			path: "agent.args", example: `["--verbose"]`, field: func(c *Config) any { return &c.Agent.Args },
-			doc: "Further arguments for the agent's command line. `command`: the program and its arguments. `script`: the path of its plan. `anthropic` and `openai`: `--max-turns=N`, `--max-output=TOKENS`, `--context=TOKENS`, and for `openai` `--api=responses` or `--api=chat` and `--effort=WORD`. `opencode`: `--api=responses` or `--api=chat`, `--context=TOKENS`, `--max-output=TOKENS`.",
+			doc: "Further arguments for the agent's command line. `command`: the program and its arguments. `script`: the path of its plan. `anthropic` and `openai`: `--max-turns=N`, `--max-output=TOKENS`, `--context=TOKENS`, and for `openai` `--api=responses` or `--api=chat` and `--effort=WORD`. `opencode` and `copilot`: `--api=responses` or `--api=chat`, `--context=TOKENS`, `--max-output=TOKENS`.",
 		},
 		{
 			path: "agent.timeout", example: "30m", field: func(c *Config) any { return &c.Agent.Timeout },

@@ -223,7 +223,7 @@ func secrets(name string, s step, c config.Config) []Finding {
 		if !has("gemini-api-key") {
 			found = append(found, failed("workflow.secret", "add `gemini-api-key: ${{ secrets.GEMINI_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
 		}
-	case "openai", "codex", "opencode":
+	case "openai", "codex", "opencode", "copilot":
 		if !has("openai-api-key") {
 			found = append(found, failed("workflow.secret", "add `openai-api-key: ${{ secrets.OPENAI_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
 		}

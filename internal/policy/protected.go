@@ -39,7 +39,7 @@ func AlwaysProtected() []Protected {
 			"**/.cursor/", "**/.cursorrules", "**/.cursorignore", "**/.windsurf/", "**/.windsurfrules", "**/.clinerules", "**/.roo/", "**/.roorules", "**/.kilocode/",
 			"**/.aider.conf.yml", "**/.aider.model.settings.yml", "**/.continue/", "**/.junie/", "**/.kiro/", "**/.amazonq/", "**/.trae/",
 			"**/opencode.json", "**/opencode.jsonc", "**/.opencode/", "**/.goosehints",
-			".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/", ".github/chatmodes/", ".github/skills/", "**/.copilot/",
+			".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/", ".github/chatmodes/", ".github/skills/", ".github/hooks/", "**/.copilot/",
 			".github/copilot/", ".coderabbit.yaml", ".coderabbit.yml", "**/.greptile/",
 		}},
 		{"an editor or shell runs it when somebody opens the branch", []string{
