@@ -47,7 +47,7 @@ it should:
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, codex or gemini, the real CLIs, or anthropic or openai, our own tool loop")
+	f.StringVar(&o.agent, "agent", demo.Script, "script; or against a model server on loopback claude-code, codex, gemini, opencode or copilot, the real CLIs, or anthropic or openai, our own tool loop")
 	f.StringVar(&o.action, "action", "", "the action's binary (default: proctor-action or action beside this program)")
 	f.StringVar(&o.out, "out", "", "directory for the report and the forge's repository (default: a new one below the temporary directory)")
 	f.StringVar(&o.path, "agent-path", "", "directory of the agent's CLI, in front of PATH")
@@ -126,6 +126,9 @@ func (s *stage) check() error {
 	if _, err := os.Stat(s.opts.action); err != nil {
 		return fmt.Errorf("the demo starts the action's own binary and there is none at %s. Next: make build, or give --action FILE", s.opts.action)
 	}
+	if s.opts.path != "" && !filepath.IsAbs(s.opts.path) { // the job works in another directory
+		s.opts.path = filepath.Join(s.env.Dir, s.opts.path)
+	}
 	if cli, ok := demoCLIs[s.opts.agent]; ok && s.opts.path == "" {
 		if s.opts.path = cli.dir(s.env); s.opts.path == "" {
 			return fmt.Errorf("the CLI of %s is not here. Next: make e2e-deps, or give --agent-path DIR", s.opts.agent)
@@ -152,6 +155,8 @@ type demoCLI struct{ installed, program string }
 var demoCLIs = map[string]demoCLI{
 	demo.ClaudeCode: {"@anthropic-ai/claude-code-linux-x64", "claude"},
 	demo.Gemini:     {".bin", "gemini"},
+	demo.OpenCode:   {"opencode-linux-x64/bin", "opencode"},
+	demo.Copilot:    {"@github/copilot-linux-x64", "copilot"},
 	demo.Codex:      {"@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin", "codex"},
 }
 

@@ -33,12 +33,16 @@ const (
 	ClaudeCode = "claude-code"
 	Codex      = "codex"
 	Gemini     = "gemini"
+	OpenCode   = "opencode"
+	Copilot    = "copilot"
 	Anthropic  = "anthropic"
 	OpenAI     = "openai"
 )
 
 // Agents lists them.
-func Agents() []string { return []string{Script, ClaudeCode, Codex, Gemini, Anthropic, OpenAI} }
+func Agents() []string {
+	return []string{Script, ClaudeCode, Codex, Gemini, OpenCode, Copilot, Anthropic, OpenAI}
+}
 
 // scriptLine is the configuration's line that another agent replaces.
 const scriptLine = "agent: {name: script, args: [.github/demo-agent.yml], timeout: 2m}"
@@ -48,6 +52,8 @@ var agentLine = map[string]string{
 	ClaudeCode: "agent: {name: claude-code, model: claude-sonnet-4-5, timeout: 2m}",
 	Codex:      "agent: {name: codex, model: gpt-5.6, timeout: 2m}",
 	Gemini:     "agent: {name: gemini, model: gemini-2.5-pro, timeout: 2m}",
+	OpenCode:   "agent: {name: opencode, model: gpt-5.6, timeout: 4m}",
+	Copilot:    "agent: {name: copilot, model: gpt-5.6, timeout: 2m}",
 	Anthropic:  "agent: {name: anthropic, model: claude-sonnet-4-5, timeout: 2m}",
 	OpenAI:     "agent: {name: openai, model: gpt-5.3-codex, timeout: 2m}",
 }
@@ -118,10 +124,15 @@ func handsOf(agentName string) hands {
 	if agentName == ClaudeCode || agentName == Script {
 		return hands{agenttest.Read, agenttest.Edit, agenttest.Write, agenttest.Bash}
 	}
-	if agentName == Codex {
-		return codexHands()
-	}
-	if agentName == Gemini {
+	switch agentName {
+	case Codex:
+		return shellHands(agenttest.Exec)
+	case OpenCode, Copilot:
+		// Which tools these have for files depends on the model that they are told; a shell they always have.
+		return shellHands(func(line string) agenttest.Tool {
+			return agenttest.Tool{Name: "bash", Input: map[string]any{"command": line, "description": "Run it"}}
+		})
+	case Gemini:
 		return geminiHands()
 	}
 	call := func(name string, input map[string]any) agenttest.Tool {
@@ -139,17 +150,17 @@ func handsOf(agentName string) hands {
 	}
 }
 
-// codexHands are one tool, a shell.
-func codexHands() hands {
+// shellHands are one tool, a shell.
+func shellHands(run func(line string) agenttest.Tool) hands {
 	return hands{
-		read: func(path string) agenttest.Tool { return agenttest.Exec("cat " + path) },
+		read: func(path string) agenttest.Tool { return run("cat " + path) },
 		edit: func(path, from, to string) agenttest.Tool {
-			return agenttest.Exec("awk -v from='" + from + "' -v to='" + to + "' '{ i = index($0, from); if (i) $0 = substr($0, 1, i - 1) to substr($0, i + length(from)); print }' " + path + " > .new && cat .new > " + path + " && rm .new")
+			return run("awk -v from='" + from + "' -v to='" + to + "' '{ i = index($0, from); if (i) $0 = substr($0, 1, i - 1) to substr($0, i + length(from)); print }' " + path + " > .new && cat .new > " + path + " && rm .new")
 		},
 		write: func(path, content string) agenttest.Tool {
-			return agenttest.Exec("cat > " + path + " <<'END-OF-FILE'\n" + content + "END-OF-FILE")
+			return run("cat > " + path + " <<'END-OF-FILE'\n" + content + "END-OF-FILE")
 		},
-		shell: agenttest.Exec,
+		shell: run,
 	}
 }
 
