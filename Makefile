@@ -8,6 +8,7 @@ LDFLAGS  = -s -w -buildid= -X $(APP).version=$(VERSION) -X $(APP).commit=$(COMMI
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 AGENT   ?= script
 OUT     ?= bin
+CLIS    ?= 4
 IMAGE    = podman runc netavark golang-github-containers-common mmdebstrap
 DEBIAN   = podman runc netavark golang-github-containers-common iproute2 default-jre-headless openssl
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )
@@ -79,8 +80,9 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	for story in cheating-agent budget-stop flaky-gate resume judge-rejection secret-caught; do bin/proctor demo $$story || exit 1; done
 	bin/proctor demo --agent claude-code --sandbox strict
 	bin/proctor demo --agent codex --sandbox strict
-	bin/proctor demo --agent gemini
-	$(GO) test -tags e2e -count=1 -timeout 30m ./internal/agent ./internal/probe ./e2e/api
+	for agent in gemini opencode copilot; do bin/proctor demo --agent $$agent || exit 1; done
+	$(GO) test -tags e2e -count=1 -timeout 30m -parallel $(CLIS) ./internal/agent # CLIS of them at once: they mostly wait
+	$(GO) test -tags e2e -count=1 -timeout 30m ./internal/probe ./e2e/api
 	$(GO) test -tags e2e -count=1 -timeout 30m -v -run 'DynamoDB|Emulator' ./internal/webhook ./cmd/webhook
 	$(GO) test -tags e2e -count=1 -timeout 30m -run 'Npm|GitLabs' ./internal/app
 	$(GO) test -tags e2e -count=1 -timeout 10m -run 'OwnGates/(go|node|python|monorepo)' ./internal/doctor

@@ -41,8 +41,10 @@ func (e *e2e) ahead(t testing.TB) *Waiting {
 // INV-35: a CLI that waits makes no request. What it is told then is text, and the work is that of any call, as the
 // directory stands when it is told.
 func TestE2EContractAWaitingCLIAsksNothingAndThenWorksAsEver(t *testing.T) {
+	t.Parallel()
 	for _, c := range starters() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			turns := append(oneEach(c.edit("pkg/sum.go", "return a }", "return a + b }")), agenttest.Turn{Text: "All is done."})
 			e := newE2EOf(t, c, agenttest.Turns(turns...), 20*money.Dollar)
 			e.file(t, "canary.txt", "CANARY-in-a-file-nobody-asked-for")
@@ -73,8 +75,10 @@ func TestE2EContractAWaitingCLIAsksNothingAndThenWorksAsEver(t *testing.T) {
 
 // INV-23: a CLI that is not needed is gone, with its state, and has asked nothing.
 func TestE2EContractAWaitingCLIThatIsNotNeededLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, c := range starters() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newE2EOf(t, c, nil, 20*money.Dollar)
 			w := e.ahead(t)
 			if len(alive("", e.task.Dir)) == 0 {

@@ -114,11 +114,14 @@ func installed(t testing.TB, variable, path string) string {
 	return p
 }
 
-// each runs one part of the contract over every CLI.
+// each runs one part of the contract over every CLI, all at once: they mostly wait.
 func each(t *testing.T, part func(*testing.T, realCLI)) {
 	t.Helper()
 	for _, c := range realCLIs() {
-		t.Run(c.name, func(t *testing.T) { part(t, c) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			part(t, c)
+		})
 	}
 }
 
@@ -131,6 +134,7 @@ func oneEach(tools []agenttest.Tool) (turns []agenttest.Turn) {
 
 // The CLI edits a file and runs a command, confined and metered, and reads a line of 2 MiB on the way.
 func TestE2EContractEditsAndRuns(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c realCLI) {
 		turns := oneEach(c.edit("pkg/sum.go", "return a }", "return a + b }"))
 		turns = append(turns,
@@ -179,6 +183,7 @@ func TestE2EContractEditsAndRuns(t *testing.T) {
 
 // INV-7: each failure of the provider and each limit has its own outcome.
 func TestE2EContractFailuresAndLimits(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c realCLI) {
 		var turn atomic.Int64
 		again := func(agenttest.Request) agenttest.Turn {
@@ -208,18 +213,27 @@ func TestE2EContractFailuresAndLimits(t *testing.T) {
 			{"a model without a price", again, "model-of-tomorrow", 5 * money.Dollar, AgentError, RetryNo, 0},
 		} {
 			t.Run("INV-7 "+f.name, func(t *testing.T) {
-				e := newE2EOf(t, c, f.script, f.ceiling)
-				if f.model != "" {
-					e.task.Model = f.model
+				if !c.patient || f.name == "503" || f.name == "529" { // the patient one's start takes a core for long, and these two wait
+					t.Parallel()
 				}
+				limit := 3 * time.Minute
 				if c.patient && f.want == LimitRate {
-					e.task.Timeout = 90 * time.Second
+					limit = 90 * time.Second
 				}
 				if c.patient && f.want == LimitRate && f.name != "429" { // nobody told it how long to wait: it waits longer and longer
 					f.want, f.advice = Timeout, RetryNo
-					t.Parallel()
 				}
-				o, _ := e.run(t)
+				var e *e2e
+				var o Outcome
+				for asked := false; !asked; limit *= 2 {
+					e = newE2EOf(t, c, f.script, f.ceiling)
+					if e.task.Timeout = limit; f.model != "" {
+						e.task.Model = f.model
+					}
+					o, _ = e.run(t)
+					// A limit that came before the first call shows nothing: a longer one is tried.
+					asked = o.Kind != Timeout || len(e.model.Calls()) > 0 || limit > 5*time.Minute
+				}
 				if o.Kind != f.want || o.Advice() != f.advice || o.Detail == "" {
 					t.Errorf("%s, advice %s: %+v", o.Kind, o.Advice(), o)
 				}
@@ -235,6 +249,7 @@ func TestE2EContractFailuresAndLimits(t *testing.T) {
 }
 
 func TestE2EContractAStreamThatIsCutIsToldAndCharged(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c realCLI) {
 		e := newE2EOf(t, c, func(agenttest.Request) agenttest.Turn {
 			return agenttest.Turn{Text: strings.Repeat("words ", 50), Fault: agenttest.Fault{CutAfter: 5}}
@@ -259,26 +274,32 @@ func TestE2EContractAStreamThatIsCutIsToldAndCharged(t *testing.T) {
 	})
 }
 
-// INV-7: the time limit ends the CLI and all that its commands left running.
+// INV-7: the time limit ends the CLI and all that its commands left running. How long a CLI takes to its first command is
+// the machine's affair: a limit that came before it shows nothing, and a longer one is tried.
 func TestE2EContractTheTimeLimitEndsEveryDescendant(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c realCLI) {
-		e := newE2EOf(t, c, agenttest.Turns(
-			agenttest.Turn{Tools: []agenttest.Tool{c.run("setsid sh -c 'while :; do date +%N > beat.txt; sleep 0.05; done' >/dev/null 2>&1 & sleep 3600")}},
-			agenttest.Turn{Tools: []agenttest.Tool{c.run("sleep 3600")}},
-			agenttest.Turn{Tools: []agenttest.Tool{c.run("sleep 3600")}},
-		), 5*money.Dollar)
-		e.task.Timeout = 20 * time.Second
-		if c.patient {
-			e.task.Timeout = time.Minute // its start alone takes half of it on a busy machine
-		}
-		if o, _ := e.run(t); o.Kind != Timeout {
-			t.Errorf("%+v", o)
-		}
-		if strings.HasPrefix(e.read(t, "beat.txt"), "(") {
-			t.Fatal("control: the background process never ran")
-		}
-		if procs := alive("beat.txt", e.task.Dir); len(procs) > 0 {
-			t.Errorf("still alive: %v", procs)
+		for limit := 20 * time.Second; ; limit *= 2 {
+			e := newE2EOf(t, c, func(r agenttest.Request) agenttest.Turn {
+				line := "sleep 3600" // again and again: a CLI may have a time limit of its own for a command
+				if r.Turn == 0 {
+					line = "setsid sh -c 'while :; do date +%N > beat.txt; sleep 0.05; done' >/dev/null 2>&1 & sleep 3600"
+				}
+				return agenttest.Turn{Tools: []agenttest.Tool{c.run(line)}}
+			}, 5*money.Dollar)
+			e.task.Timeout = limit
+			if o, _ := e.run(t); o.Kind != Timeout {
+				t.Errorf("%+v", o)
+			}
+			if procs := alive("", e.task.Dir); len(procs) > 0 {
+				t.Errorf("still alive: %v", procs)
+			}
+			if !strings.HasPrefix(e.read(t, "beat.txt"), "(") {
+				return
+			}
+			if limit > 2*time.Minute {
+				t.Fatal("control: the background process never ran")
+			}
 		}
 	})
 }
@@ -286,6 +307,7 @@ func TestE2EContractTheTimeLimitEndsEveryDescendant(t *testing.T) {
 // The prompt is inert: what a CLI would expand or take for a command of its own is text.
 func TestE2EContractThePromptIsText(t *testing.T) {
 	const secret = "CANARY-in-a-file-nobody-asked-for"
+	t.Parallel()
 	each(t, func(t *testing.T, c realCLI) {
 		for _, prompt := range []string{"/compact", "--help", "see @canary.txt and @/etc/hostname", "/init\n\xff\x00 bad"} {
 			e := newE2EOf(t, c, agenttest.Turns(agenttest.Turn{Text: "Understood."}), 5*money.Dollar)
@@ -303,6 +325,7 @@ func TestE2EContractThePromptIsText(t *testing.T) {
 }
 
 func TestE2EContractTheVersionIsTold(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c realCLI) {
 		e := newE2EOf(t, c, nil, 0)
 		a, err := New(c.name, Options{Runner: e.box, Program: c.program(t)})

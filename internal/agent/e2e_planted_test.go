@@ -91,6 +91,7 @@ func (e *e2e) planted(t *testing.T) (found []string) {
 // What a repository or an earlier tick planted for Codex, Gemini, Copilot or OpenCode is without effect. The control starts the same CLI in
 // the same place without what the adapter adds against it.
 func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
+	t.Parallel()
 	script := func(c realCLI) agenttest.Script {
 		return agenttest.Turns(agenttest.Turn{Text: "I look.", Tools: []agenttest.Tool{c.run("sleep 1; env > env.txt")}}, agenttest.Turn{Text: "Done."})
 	}
@@ -99,6 +100,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 			continue // it has a test of its own
 		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newE2EOf(t, c, script(c), 20*money.Dollar)
 			e.plant(t)
 			if o, _ := e.run(t); o.Kind != OK || len(e.planted(t)) != 0 {

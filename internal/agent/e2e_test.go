@@ -176,6 +176,7 @@ func TestE2EFailuresAndLimitsHaveTheirOutcomes(t *testing.T) {
 		{"a model without a price", loop, nil, "claude-of-tomorrow", 5 * money.Dollar, AgentError, RetryNo, 0},
 	} {
 		t.Run("INV-7 "+c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newE2E(t, c.script, c.ceiling)
 			if c.name == "the budget" {
 				e = newE2E(t, func(r agenttest.Request) agenttest.Turn {
