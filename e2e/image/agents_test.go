@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestTheHostActionInstallsTheCLIsOfTheImagesLockFiles(t *testing.T) {
+func TestTheHostActionInstallsTheCLIsOfTheImagesLockFilesAndTheyWork(t *testing.T) {
 	// internal/app plays each case with an npm of its own; this is the real one, with the real packages.
 	dir := t.TempDir()
 	path := filepath.Join(dir, "path")
@@ -50,6 +50,10 @@ func TestTheHostActionInstallsTheCLIsOfTheImagesLockFiles(t *testing.T) {
 		}
 		if !ours {
 			t.Errorf("%s says %q, and the lock file has %v", c.program, said, wanted.OptionalDependencies)
+		}
+		out, err := exec.CommandContext(t.Context(), absolute(t, "bin/proctor"), "demo", "--agent", c.agent, "--agent-path", bins[i], "--out", filepath.Join(dir, c.agent)).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "Draft pull request #") {
+			t.Errorf("%s from there: %v\n%s", c.agent, err, out)
 		}
 	}
 }
