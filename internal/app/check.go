@@ -43,7 +43,8 @@ func (s *session) headOfPull() (commit, branch string) {
 	return string(s.round.Tip), s.round.Branch
 }
 
-// conclusion: only a proof is a success, and what says nothing about the commit is no failure of it.
+// conclusion: only a proof passes. What says nothing about the commit is no failure of it, and still no pass: the check may be one that a
+// branch rule requires.
 func conclusion(r evidence.Record) forge.Conclusion {
 	switch {
 	case r.Terminal == evidence.Done && r.Published != nil:
@@ -53,5 +54,5 @@ func conclusion(r evidence.Record) forge.Conclusion {
 	case r.ExitCode == 2 || r.ExitCode == 4:
 		return forge.ConclusionFailure
 	}
-	return forge.ConclusionNeutral
+	return forge.ConclusionUnproved
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,9 +44,9 @@ func TestARunsEndIsToldOnTheHeadOfItsPullRequest(t *testing.T) {
 		"a round that proves nothing":          {evidence.TickCap, nil, on(theirs), "failure bbbb"},
 		"a round that breaks a rule":           {evidence.SafetyHalt, nil, on(theirs), "failure bbbb"},
 		"a round that is stopped":              {evidence.Cancelled, nil, on(theirs), "cancelled bbbb"},
-		"a round whose reviewer is away":       {evidence.JudgeUnavailable, nil, on(theirs), "neutral bbbb"},
-		"a round out of money":                 {evidence.StoppedBudget, nil, on(theirs), "neutral bbbb"},
-		"a proof that is not published":        {evidence.PublishFailed, nil, on(theirs), "neutral bbbb"},
+		"a round whose reviewer is away":       {evidence.JudgeUnavailable, nil, on(theirs), "action_required bbbb"},
+		"a round out of money":                 {evidence.StoppedBudget, nil, on(theirs), "action_required bbbb"},
+		"a proof that is not published":        {evidence.PublishFailed, nil, on(theirs), "action_required bbbb"},
 		"a round that leaves a proof standing": {evidence.TickCap, nil, on(ours), ""},
 		"a run without a pull request":         {evidence.TickCap, nil, nil, ""},
 	} {
@@ -67,6 +68,23 @@ func TestARunsEndIsToldOnTheHeadOfItsPullRequest(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: checks %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// INV-15: where a branch rule requires the check, GitHub merges what is success, neutral or skipped: only a proof may be one of them.
+func TestOnlyAProofPassesARequiredCheck(t *testing.T) {
+	t.Parallel()
+	passes := func(r evidence.Record) bool {
+		return slices.Contains([]string{"success", "neutral", "skipped"}, string(conclusion(r)))
+	}
+	for _, term := range evidence.Terminals() {
+		r := evidence.Record{}
+		if r.Finish(term.Name, "", ""); passes(r) {
+			t.Errorf("%s without a pull request passes as %s", term.Name, conclusion(r))
+		}
+		if r.Published = (&evidence.Published{}); passes(r) != (term.Name == evidence.Done) {
+			t.Errorf("%s of a pull request is %s", term.Name, conclusion(r))
 		}
 	}
 }

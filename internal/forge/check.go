@@ -11,11 +11,12 @@ const CheckName = "Proctor"
 // Conclusion is what a check says of its commit.
 type Conclusion string
 
-// Conclusions, of GitHub's those that a run has. GitLab has no neutral one; there nobody's merge waits for a cancelled status.
+// Conclusions, of GitHub's those that a run has. Neutral and skipped are none of them: where a branch rule requires the check, GitHub takes those for a pass.
+// GitLab has no word for unproved; its status is cancelled then.
 const (
 	ConclusionSuccess   Conclusion = "success"
 	ConclusionFailure   Conclusion = "failure"
-	ConclusionNeutral   Conclusion = "neutral"
+	ConclusionUnproved  Conclusion = "action_required"
 	ConclusionCancelled Conclusion = "cancelled"
 )
 

@@ -46,7 +46,7 @@ func checks(t *testing.T, w World) {
 			t.Errorf("%s is shown as %s", conclusion, last.State)
 		}
 	}
-	c.Conclusion = forge.ConclusionNeutral
+	c.Conclusion = forge.ConclusionUnproved
 	must(t, checker.SetCheck(ctx, c))
 	c.Commit = strings.Repeat("ab", 20)
 	if err := checker.SetCheck(ctx, c); err == nil {

@@ -17,7 +17,7 @@ var _ forge.Checker = (*Client)(nil)
 const maxTargetURL = 255
 
 var states = map[forge.Conclusion]gitlab.BuildStateValue{
-	forge.ConclusionSuccess: gitlab.Success, forge.ConclusionFailure: gitlab.Failed, forge.ConclusionNeutral: gitlab.Canceled, forge.ConclusionCancelled: gitlab.Canceled,
+	forge.ConclusionSuccess: gitlab.Success, forge.ConclusionFailure: gitlab.Failed, forge.ConclusionUnproved: gitlab.Canceled, forge.ConclusionCancelled: gitlab.Canceled,
 }
 
 // SetCheck sets a commit status. GitLab keeps one of each name in the commit's newest pipeline of the branch, so nothing is made twice;
