@@ -168,7 +168,7 @@ func rejected(err error) bool {
 // stop. In the latter case it is extended all the same: what is worked on has to be saved.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	err := l.set(ctx, l.store.git.now().Add(ttl))
-	if errors.Is(err, ErrLeaseLost) && l.askedToStop(ctx) {
+	if errors.Is(err, ErrLeaseLost) && l.stillOurs(ctx) {
 		err = l.set(ctx, l.store.git.now().Add(ttl))
 	}
 	l.mu.Lock()
@@ -188,7 +188,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // ReleaseBeside is Release that writes other refs with the same push, each for itself. others are their errors, in order.
 func (l *Lease) ReleaseBeside(ctx context.Context, beside ...RefUpdate) (others []error, err error) {
 	others, err = l.setBeside(ctx, l.store.git.now(), beside)
-	if errors.Is(err, ErrLeaseLost) && l.askedToStop(ctx) {
+	if errors.Is(err, ErrLeaseLost) && l.stillOurs(ctx) {
 		err = l.set(ctx, l.store.git.now())
 	}
 	return others, err

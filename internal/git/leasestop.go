@@ -54,10 +54,11 @@ func (s *Store) AskToStop(ctx context.Context, remote Remote, ref, holder, by st
 	}
 }
 
-// askedToStop adopts a change of the ref that is a request to stop and nothing else.
-func (l *Lease) askedToStop(ctx context.Context) bool {
+// stillOurs adopts a change of the ref that left the lease with its holder: a request to stop, or a write of our own that the remote took and
+// whose answer was lost, with the connection or with a git process that was ended. A holder is one run, so nobody else writes its name.
+func (l *Lease) stillOurs(ctx context.Context) bool {
 	c, err := l.store.readLease(ctx, l.remote, l.Ref)
-	if err != nil || c.holder != l.Holder || c.stop == "" {
+	if err != nil || c.holder != l.Holder {
 		return false
 	}
 	l.mu.Lock()

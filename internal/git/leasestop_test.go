@@ -99,3 +99,40 @@ func TestALateRequestToStopDoesNotKeepTheLease(t *testing.T) {
 		t.Errorf("the lease is still held: %v", err)
 	}
 }
+
+// INV-12: what the remote took of ours, though we never heard so, is no loss: neither for a run that goes on nor for one that ends.
+func TestALeaseWhoseWriteWasNeverHeardOfIsStillOurs(t *testing.T) {
+	t.Parallel()
+	f, sp, _ := candidate(t)
+	s, ref := sp.store, "refs/proctor/7/lease"
+	for name, end := range map[string]func(*Lease) error{
+		"renewed":  func(l *Lease) error { return l.Renew(t.Context(), time.Hour) },
+		"released": func(l *Lease) error { return l.Release(t.Context()) },
+	} {
+		l, err := s.Acquire(t.Context(), f.remote(), ref, "r1", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unheard := &Lease{Ref: ref, Holder: "r1", id: l.id, store: s, remote: f.remote()}
+		if err := unheard.Renew(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(l); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Errorf("%s, then released: %v", name, err)
+		}
+		next, err := s.Acquire(t.Context(), f.remote(), ref, "r2", time.Hour)
+		if err != nil {
+			t.Fatalf("%s: the next run: %v", name, err)
+		}
+		// The control: what another run holds is lost.
+		if err := end(l); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("%s over another run's lease: %v", name, err)
+		}
+		if err := next.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
