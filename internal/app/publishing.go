@@ -70,6 +70,9 @@ func (s *session) publish(ctx context.Context) error {
 	if s.req.forge == nil {
 		return s.keepLocally(ctx)
 	}
+	// A forge that asks for patience may take longer than the lease. It is renewed until the run gives it back; what somebody asks of a proved run
+	// no longer stops it.
+	_, s.unhold = s.holdLease(ctx)
 	s.rebase(ctx)
 	if err := s.tellTakenOut(ctx); err != nil {
 		return err
@@ -102,10 +105,11 @@ func (s *session) publish(ctx context.Context) error {
 		slog.String(evidence.KeyURL, published.URL), slog.Bool(evidence.KeyDraft, published.Draft), slog.Bool(evidence.KeyUpdated, published.Updated))
 	s.saved.Published = s.id
 	s.saved.settle(s.round)
-	s.answerThreads(ctx)
+	// Before the threads, which may take long: what was settled is not worked on again.
 	if err := s.save(ctx); err != nil {
 		s.note("the checkpoint does not know that the draft is open: " + err.Error())
 	}
+	s.answerThreads(ctx)
 	return nil
 }
 

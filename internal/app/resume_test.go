@@ -244,6 +244,37 @@ func (w *world) killAt(after string, count int, held, pidFile string) {
 	}
 }
 
+// INV-12: a forge may keep a run waiting for longer than its lease while it publishes.
+func TestTheLeaseIsHeldWhilePublishing(t *testing.T) {
+	w := open(t, setting{plan: []tick{{reply(allRight)}}, config: map[string]string{"gates": visibleGates}})
+	w.ask()
+	run, opens := w.take(), "POST /repos/*/*/pulls"
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	w.must(w.hub.Fail(opens, 1, forgetest.Fault{Delay: time.Minute, Drop: true}))
+	renewed := make(chan bool, 1)
+	go func() {
+		defer done() // the job is cancelled: nobody has to wait for the forge
+		held := ""
+		for clock.Sleep(ctx, 20*time.Millisecond) == nil {
+			raw, err := os.ReadFile(filepath.Join(w.hub.GitDir(), "refs/proctor/1/lease"))
+			switch at := string(raw); {
+			case err != nil || w.hub.Count(opens) == 0:
+			case held == "":
+				held = at
+			case at != held:
+				renewed <- true
+				return
+			}
+		}
+		renewed <- false
+	}()
+	w.execute(ctx, run, map[string]string{hurryVariable: "200ms"})
+	if !<-renewed {
+		t.Error("the lease was not renewed while the draft was opened")
+	}
+}
+
 // damage changes one word in the file that a checkpoint was saved in.
 func (w *world) damage(ref, from, to string) {
 	w.t.Helper()
