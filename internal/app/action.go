@@ -103,8 +103,12 @@ func jobRequest(env Env, host ci.Host, lent loan) (request, error) {
 	other := openAI(host.Input("openai-api-key"), first(host.Input("openai-base-url"), env.Getenv("OPENAI_BASE_URL")))
 	google := gemini(host.Input("gemini-api-key"), first(host.Input("gemini-base-url"), env.Getenv("GOOGLE_GEMINI_BASE_URL")))
 	home := first(job.Home, os.TempDir())
+	reports := first(env.Getenv("PROCTOR_REPORT_DIR"), filepath.Join(home, "proctor"))
+	if !filepath.IsAbs(reports) {
+		return request{}, fmt.Errorf("PROCTOR_REPORT_DIR is %q. Next: give the absolute path of a directory that no other job has", reports)
+	}
 	req := request{
-		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: filepath.Join(home, "proctor"), runURL: job.RunURL,
+		forge: f, checkout: job.Workspace, ref: job.Ref, scratch: first(job.Temp, os.TempDir()), reports: reports, runURL: job.RunURL,
 		toolPath: env.Getenv("PATH"), home: home, override: over, dryRun: host.Input("dry-run") == "true",
 		key: key, modelAt: first(host.Input("model-base-url"), env.Getenv("ANTHROPIC_BASE_URL"), defaultModelAt), openAI: other, gemini: google, secrets: held(env, token, ownToken(env, host), key.Value, other.Key.Value, google.Key.Value),
 		heldDir: first(host.Input("acceptance-dir"), env.Getenv("PROCTOR_ACCEPTANCE_DIR")), builder: env.Getenv("PROCTOR_DOCKER_HOST"),

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proctor-ci/proctor"
+	"github.com/proctor-ci/proctor/internal/ci"
 )
 
 type metadata struct {
@@ -25,6 +28,31 @@ type metadata struct {
 		Steps []struct {
 			ID, Run, Shell string
 			Env            map[string]string
+		}
+	}
+}
+
+// What another job left in the home of the runner's user is nobody else's artifact.
+func TestReportsGoWhereTheJobSays(t *testing.T) {
+	t.Parallel()
+	home, own := t.TempDir(), t.TempDir()
+	for dir, want := range map[string]string{own: own, "": filepath.Join(home, "proctor"), "reports": ""} {
+		event := filepath.Join(t.TempDir(), "event.json")
+		if err := os.WriteFile(event, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		vars := map[string]string{
+			"GITHUB_EVENT_NAME": "workflow_dispatch", "GITHUB_EVENT_PATH": event, "GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "octo/shop", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_API_URL": "https://api.github.com", "GITHUB_WORKSPACE": t.TempDir(),
+			"HOME": home, "RUNNER_TEMP": t.TempDir(), "INPUT_GITHUB-TOKEN": "token-of-the-job", "INPUT_ISSUE": "7", "PROCTOR_REPORT_DIR": dir,
+		}
+		env := Env{Getenv: func(k string) string { return vars[k] }, Stdout: io.Discard, Random: rand.Reader}
+		host, err := ci.Detect(env.Getenv, env.Stdout, env.random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := jobRequest(env, host, loan{})
+		if want == "" && (err == nil || !strings.Contains(err.Error(), "absolute path")) || want != "" && (err != nil || req.reports != want) {
+			t.Errorf("%q: reports go to %q, %v", dir, req.reports, err)
 		}
 	}
 }
@@ -44,7 +72,8 @@ func TestTheHostActionTakesAndGivesWhatTheContainerActionDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := host.Runs.Steps[len(host.Runs.Steps)-1]
-	handed := map[string]string{}
+	// A runner's home may be that of other jobs as well; a container's is its own.
+	handed := map[string]string{"PROCTOR_REPORT_DIR": "${{ runner.temp }}/proctor-report"}
 	for name, in := range container.Inputs {
 		if d := cmp.Diff(in, host.Inputs[name]); d != "" {
 			t.Errorf("input %s (-container +host):\n%s", name, d)

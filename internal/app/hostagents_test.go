@@ -44,6 +44,8 @@ func TestTheHostActionInstallsTheConfiguredAgentsCLI(t *testing.T) {
 		in      []string // PATH afterwards
 		says    string   // of a step that fails; of others, what they tell
 		fails   bool
+		warns   bool   // what is missing is the run's to tell
+		plants  string // a program in a directory of the checkout that PATH has
 	}{
 		"the default agent":                    {config: gated(""), in: []string{claude}},
 		"a configured agent":                   {config: gated("agent: {name: codex}"), in: []string{codex}},
@@ -57,10 +59,13 @@ func TestTheHostActionInstallsTheConfiguredAgentsCLI(t *testing.T) {
 		"a name that is not known":             {config: gated(""), env: map[string]string{"PROCTOR_AGENT_CLI": "/*\n::stop-commands::y"}, fails: true, says: `agent-cli holds "??"`},
 		"a configuration that nobody can read": {config: "agent: {name: $(touch ran)"},
 		"a configuration that runs a shell":    {config: gated("agent: {name: \"claude-code; touch ran\"}")},
-		"no npm":                               {config: gated(""), without: "npm", fails: true, says: "the runner has no npm"},
-		"npm fails":                            {config: gated(""), env: map[string]string{"FAILS": "1"}, fails: true, says: "npm could not install claude-code"},
-		"npm leaves a package out":             {config: gated(""), env: map[string]string{"EMPTY": "1"}, fails: true, says: "without its program"},
-		"an architecture without a CLI":        {config: gated(""), env: map[string]string{"RUNNER_ARCH": "ARM"}, fails: true, says: "no claude-code for the architecture ARM"},
+		"no npm":                               {config: gated(""), without: "npm", warns: true, says: "the runner has no npm"},
+		"npm fails":                            {config: gated(""), env: map[string]string{"FAILS": "1"}, warns: true, says: "npm could not install claude-code"},
+		"npm leaves a package out":             {config: gated(""), env: map[string]string{"EMPTY": "1"}, warns: true, says: "without its program"},
+		"an architecture without a CLI":        {config: gated(""), env: map[string]string{"RUNNER_ARCH": "ARM"}, warns: true, says: "no claude-code for the architecture ARM"},
+		"no npm for what was asked by name":    {config: gated(""), env: map[string]string{"PROCTOR_AGENT_CLI": "claude-code"}, without: "npm", fails: true, says: "the runner has no npm"},
+		"npm fails at what was asked by name":  {config: gated(""), env: map[string]string{"PROCTOR_AGENT_CLI": "codex", "FAILS": "1"}, fails: true, says: "npm could not install codex"},
+		"a CLI in the checkout":                {config: gated(""), plants: "claude", in: []string{claude}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,13 +106,18 @@ func TestTheHostActionInstallsTheConfiguredAgentsCLI(t *testing.T) {
 			if c.has != "" {
 				put(filepath.Join(bin, c.has), "#!/bin/sh\n")
 			}
+			search := bin
+			if c.plants != "" {
+				put(filepath.Join(checkout, "bin", c.plants), "#!/bin/sh\n")
+				search += ":" + filepath.Join(checkout, "bin")
+			}
 			cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(host, "agents"))
 			cmd.Dir = checkout
-			for k, v := range merged(part(partCLI), map[string]string{"PATH": bin, "HOME": dir, "RUNNER_TEMP": temp, "RUNNER_ARCH": "X64", "GITHUB_ACTION_PATH": host, "GITHUB_PATH": filepath.Join(dir, "path"), "GITHUB_ACTIONS": "true"}, c.env) {
+			for k, v := range merged(part(partCLI), map[string]string{"PATH": search, "HOME": dir, "RUNNER_TEMP": temp, "RUNNER_ARCH": "X64", "GITHUB_ACTION_PATH": host, "GITHUB_PATH": filepath.Join(dir, "path"), "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": checkout}, c.env) {
 				cmd.Env = append(cmd.Env, k+"="+v)
 			}
 			out, err := cmd.CombinedOutput()
-			if (err != nil) != c.fails || !strings.Contains(string(out), c.says) || c.fails != strings.Contains(string(out), "Next: ") || strings.Contains(string(out), "\n::stop") {
+			if (err != nil) != c.fails || !strings.Contains(string(out), c.says) || (c.fails || c.warns) != strings.Contains(string(out), "Next: ") || c.warns != strings.Contains(string(out), "::warning ") || strings.Contains(string(out), "\n::stop") {
 				t.Fatalf("%v, want failure %v that says %q:\n%s", err, c.fails, c.says, out)
 			}
 			var want []string

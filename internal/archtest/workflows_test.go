@@ -1,6 +1,8 @@
 package archtest
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 type workflow struct {
 	On          any
 	Permissions *map[string]string
+	Concurrency map[string]any
 	Jobs        map[string]struct {
 		Permissions *map[string]string
 		Timeout     any `yaml:"timeout-minutes"`
@@ -80,6 +83,26 @@ func TestExamplesAreTheTemplateWithAToolchain(t *testing.T) {
 	}
 	if same(strings.Replace(read(t, files[0]), "pull_request_review:", "pull_request:", 1)) {
 		t.Error("control: an example of another event passes")
+	}
+}
+
+// Who calls the reusable workflow waits in the same groups as who has the workflow itself, and grants what it asks for: a called job that asks for more ends before
+// it begins.
+func TestACallerHasTheTemplatesGroupsAndTheCalledJobsRights(t *testing.T) {
+	t.Parallel()
+	of := func(file string) (w workflow) {
+		if err := yaml.Unmarshal([]byte(read(t, "templates/github/"+file)), &w); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	caller, called, template := of("caller.yml"), of("reusable.yml"), of("proctor.yml")
+	if fmt.Sprint(caller.Concurrency) != fmt.Sprint(template.Concurrency) || caller.Concurrency == nil {
+		t.Errorf("caller.yml waits in %v, proctor.yml in %v", caller.Concurrency, template.Concurrency)
+	}
+	grants, asks := caller.Jobs["proctor"].Permissions, called.Jobs["proctor"].Permissions
+	if grants == nil || asks == nil || !maps.Equal(*grants, *asks) || len(*asks) == 0 {
+		t.Errorf("caller.yml grants %v, reusable.yml asks for %v", grants, asks)
 	}
 }
 
