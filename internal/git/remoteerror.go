@@ -105,7 +105,7 @@ func classify(op string, err error, e endpoint) error {
 	return classifyText(op, "", redact(exit.Stderr, e.secrets), err)
 }
 
-func classifyText(op, ref, text string, err error) error {
+func classifyText(op, ref, text string, err error) *RemoteError {
 	failure := &RemoteError{Op: op, Ref: ref, Kind: Unknown, Said: summary(text), Output: text, err: err}
 	lower := strings.ToLower(text)
 	for _, s := range symptoms {
@@ -144,6 +144,13 @@ func classifyPush(remote Remote, updates []RefUpdate, report string, err error, 
 		ref = updates[0].Name
 	}
 	text := redact(reasons+exit.Stderr, e.secrets)
+	if len(updates) == 1 {
+		// What git prints beside the report may be about a ref that went out with this one.
+		if own := classifyText(op, ref, redact(reasons, e.secrets), err); own.Kind == Rejected {
+			own.Output = text
+			return own
+		}
+	}
 	return classifyText(op, ref, text, err)
 }
 

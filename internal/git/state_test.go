@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -241,6 +242,40 @@ func TestALeaseIsReleasedBesideOtherRefs(t *testing.T) {
 		if err := next.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What the remote says of one ref is not what became of another.
+func TestALostLeaseIsToldBesideARefThatIsForbidden(t *testing.T) {
+	t.Parallel()
+	f, sp, _ := candidate(t)
+	s, ref, ledger := sp.store, "refs/proctor/7/lease", "refs/proctor/spend"
+	first, err := s.Acquire(t.Context(), f.remote(), ref, "r1", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lease{Ref: ref, Holder: "r1", id: first.id, store: s, remote: f.remote()}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Acquire(t.Context(), f.remote(), ref, "r2", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	hook := "#!/bin/sh\necho 'GitLab: You are not allowed to push there' >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(f.bare, "hooks", "pre-receive"), []byte(hook), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	note, err := s.NoteUpdate(ledger, "a", Note{}, []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := l.ReleaseBeside(t.Context(), note)
+	if !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("the lease: %v", err)
+	}
+	var failure *RemoteError
+	if len(others) != 1 || !errors.As(others[0], &failure) || failure.Kind != Forbidden {
+		t.Errorf("the ledger: %v", others)
 	}
 }
 
