@@ -45,7 +45,7 @@ func (s *session) worthIt(ctx context.Context, r *round) error {
 		return nil
 	}
 	if r.Start == r.Tip {
-		return s.nothingAsked()
+		return s.nothingAsked(r)
 	}
 	tree, err := s.store.Tree(ctx, r.Start)
 	if err == nil && tree == s.store.BaseTree() {

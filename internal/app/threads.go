@@ -48,16 +48,16 @@ type threadWord struct{ thread, text string }
 
 // saidInThreads is what we ourselves have said.
 func (s *session) saidInThreads(ctx context.Context, talker forge.ThreadTalker) (map[threadWord]bool, error) {
-	all, err := talker.Threads(ctx, s.round.Pull)
-	if err != nil {
-		return nil, err
-	}
 	mine, err := publish.Self(ctx, s.req.forge)
 	if err != nil {
 		return nil, err
 	}
+	all, err := talker.Threads(ctx, s.round.Pull, mine.Said)
+	if err != nil {
+		return nil, err
+	}
 	out := map[threadWord]bool{}
-	for _, t := range all {
+	for _, t := range all.All {
 		for _, c := range t.Comments {
 			if mine.Said(c) {
 				out[threadWord{t.ID, c.Body}] = true

@@ -27,7 +27,7 @@ const (
 // openThread is one that nobody has resolved.
 type openThread struct {
 	forge.Thread
-	since []forge.Comment // what was said behind our last answer; all of it where there is none
+	since []forge.Comment // what was said behind our last answer; all of it where there is none, but for what may stand before it
 }
 
 // collect reads what is asked of the pull request: the text of the command, reviews that request changes, and threads that
@@ -41,11 +41,11 @@ func (s *session) collect(ctx context.Context, r *round) error {
 	if err != nil {
 		return err
 	}
-	reviews, err := s.openReviews(ctx, r.Pull)
+	reviews, err := s.openReviews(ctx, r)
 	if err != nil {
 		return err
 	}
-	threads, err := s.openThreads(ctx, r.Pull, known.self)
+	threads, err := s.openThreads(ctx, r, known.self)
 	if err != nil {
 		return err
 	}
@@ -104,17 +104,20 @@ func cutRunes(s string, n int) string { return strings.ToValidUTF8(s[:min(n, len
 func lastRunes(s string, n int) string { return strings.ToValidUTF8(s[len(s)-min(n, len(s)):], "") }
 
 // openReviews are those that request changes still, and that no published round has worked on; oldest first.
-func (s *session) openReviews(ctx context.Context, pull int) ([]forge.Review, error) {
+func (s *session) openReviews(ctx context.Context, r *round) ([]forge.Review, error) {
 	reader, ok := s.req.forge.(forge.ReviewReader)
 	if !ok {
 		return nil, nil
 	}
-	all, err := reader.Reviews(ctx, pull)
+	found, err := reader.Reviews(ctx, r.Pull)
 	if err != nil {
-		return nil, fmt.Errorf("read the reviews of pull request %d: %w", pull, err)
+		return nil, fmt.Errorf("read the reviews of pull request %d: %w", r.Pull, err)
 	}
-	settled, last := s.saved.settledReviews(), decisions(all)
-	return slices.DeleteFunc(all, func(rv forge.Review) bool {
+	if found.Cut {
+		r.leaveOut(fmt.Sprintf("only the newest %d reviews were read: what older ones ask for is left out and not settled; who still asks for it can submit another", len(found.All)))
+	}
+	settled, last := s.saved.settledReviews(), decisions(found.All)
+	return slices.DeleteFunc(found.All, func(rv forge.Review) bool {
 		return rv.State != forge.ChangesRequested || settled[rv.ID] || last[rv.Author.ID] != forge.ChangesRequested
 	}), nil
 }
@@ -142,29 +145,51 @@ func decisions(all []forge.Review) map[int64]string {
 }
 
 // openThreads are those that nobody has resolved, without those in which ours is the last word.
-func (s *session) openThreads(ctx context.Context, pull int, self publish.Account) ([]openThread, error) {
+func (s *session) openThreads(ctx context.Context, r *round, self publish.Account) ([]openThread, error) {
 	talker, ok := s.req.forge.(forge.ThreadTalker)
 	if !ok {
 		return nil, nil
 	}
-	all, err := talker.Threads(ctx, pull)
+	found, err := talker.Threads(ctx, r.Pull, self.Said)
 	if err != nil {
-		return nil, fmt.Errorf("read the review threads of pull request %d: %w", pull, err)
+		return nil, fmt.Errorf("read the review threads of pull request %d: %w", r.Pull, err)
+	}
+	if found.Cut {
+		r.leaveOut(fmt.Sprintf("only the newest %d review threads were read: older ones are neither answered nor settled; resolve what is done, or write behind %s fix what still counts", len(found.All), s.prefix()))
 	}
 	var open []openThread
-	for _, t := range all {
-		since := t.Comments
-		for i, c := range t.Comments {
-			if self.Said(c) {
-				since = t.Comments[i+1:]
-			}
+	long := 0
+	for _, t := range found.All {
+		if t.Resolved {
+			continue
 		}
-		if !t.Resolved && len(since) > 0 {
+		since, whole := behindAnswer(t, self)
+		if !whole {
+			long++
+		}
+		if len(since) > 0 {
 			t.Comments = slices.DeleteFunc(slices.Clone(t.Comments), self.Said)
 			open = append(open, openThread{Thread: t, since: since})
 		}
 	}
+	if long > 0 {
+		r.leaveOut(fmt.Sprintf("of %s only the newest comments were read, since there are too many: what was asked there before is neither answered nor settled; write it again if it still counts", plural(int64(long), "review thread")))
+	}
 	return open, nil
+}
+
+// behindAnswer is what was said behind our last answer, and whether that is known to be all. Where the answer may stand among comments that
+// nobody has read, the thread's first one counts as answered: outsiders must not make us work on it again.
+func behindAnswer(t forge.Thread, self publish.Account) (since []forge.Comment, whole bool) {
+	for i, c := range slices.Backward(t.Comments) {
+		if self.Said(c) {
+			return t.Comments[i+1:], true
+		}
+	}
+	if t.Cut {
+		return t.Comments[1:], false
+	}
+	return t.Comments, true
 }
 
 // takeThreads keeps the threads in which a writer had a word behind our last answer: what outsiders write there opens none again.
@@ -214,12 +239,15 @@ func (s *session) collectChecks(ctx context.Context, r *round) {
 	}
 }
 
-// earlierLeft begins the text of a thread whose older words had no room.
-const earlierLeft = "What was said before is left out here."
+// earlierLeft begins the text of a thread whose older words had no room, and betweenLeft stands where some were not read.
+const (
+	earlierLeft = "What was said before is left out here."
+	betweenLeft = "What was said between is left out here."
+)
 
 // saidBy is what writers wrote in a thread, each with a name, and who began. Where that is too long, the newest words stay.
 func (s *session) saidBy(ctx context.Context, known *writers, t forge.Thread) (by, text string) {
-	for _, c := range slices.Backward(t.Comments) {
+	for i, c := range slices.Backward(t.Comments) {
 		switch {
 		case !s.mayWrite(ctx, known, c.Author) || strings.TrimSpace(c.Body) == "":
 			continue
@@ -228,7 +256,11 @@ func (s *session) saidBy(ctx context.Context, known *writers, t forge.Thread) (b
 		case len(c.Body)+len(text) > maxWishText-200:
 			return by, earlierLeft + "\n\n" + text
 		default:
-			text = c.Body + "\n\nThen " + prompt.Inline(by, 60) + " wrote:\n\n" + text
+			then := "Then "
+			if i == 0 && t.Cut {
+				then = betweenLeft + "\n\nThen "
+			}
+			text = c.Body + "\n\n" + then + prompt.Inline(by, 60) + " wrote:\n\n" + text
 		}
 		by = c.Author.Login
 	}
@@ -256,10 +288,13 @@ func (s *session) linesOf(ctx context.Context, tip git.ID, t forge.Thread) (stri
 	return strings.Join(lines[max(to-hunkAbove, 0):to], "\n"), nil
 }
 
-// nothingAsked refuses a round without anything to do.
-func (s *session) nothingAsked() error {
-	return refused("there is nothing to do: the command says nothing more, no thread of somebody with write access waits for an answer, no job of its CI failed, and the base has not moved",
-		"write what to change behind "+s.prefix()+" fix, or comment on a line")
+// nothingAsked refuses a round without anything to do. What was left out may be what somebody waits for.
+func (s *session) nothingAsked(r *round) error {
+	reason := "there is nothing to do: the command says nothing more, no thread of somebody with write access waits for an answer, no job of its CI failed, and the base has not moved"
+	if len(r.Left) > 0 {
+		reason += "; but " + strings.Join(r.Left, "; ")
+	}
+	return refused(reason, "write what to change behind "+s.prefix()+" fix, or comment on a line")
 }
 
 // heedReview fetches a review again, by its id, and holds the event to it, as heed does with a comment.

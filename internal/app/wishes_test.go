@@ -26,16 +26,21 @@ type reviewed struct {
 	*publishtest.Forge
 	threads []forge.Thread
 	reviews []forge.Review
+	cut     bool // of both there are older ones
 	jobs    []forge.FailedJob
 	jobsErr error
 	roles   map[string]forge.Role
 }
 
-func (f *reviewed) Threads(context.Context, int) ([]forge.Thread, error) { return f.threads, nil }
+func (f *reviewed) Threads(context.Context, int, func(forge.Comment) bool) (forge.Newest[forge.Thread], error) {
+	return forge.Newest[forge.Thread]{All: f.threads, Cut: f.cut}, nil
+}
 func (f *reviewed) AnswerThread(context.Context, int, forge.Thread, string) error {
 	return nil
 }
-func (f *reviewed) Reviews(context.Context, int) ([]forge.Review, error) { return f.reviews, nil }
+func (f *reviewed) Reviews(context.Context, int) (forge.Newest[forge.Review], error) {
+	return forge.Newest[forge.Review]{All: f.reviews, Cut: f.cut}, nil
+}
 func (f *reviewed) Review(_ context.Context, _ int, id int64) (forge.Review, error) {
 	if i := slices.IndexFunc(f.reviews, func(r forge.Review) bool { return r.ID == id }); i >= 0 {
 		return f.reviews[i], nil
@@ -163,6 +168,61 @@ func TestOutsidersCrowdNoWriterOut(t *testing.T) {
 		}
 		if left := fmt.Sprint(r.Left); !slices.Equal(got, c.want) || !strings.Contains(left, c.note) || c.note == "" && len(r.Left) > 0 {
 			t.Errorf("%s: heard are %v, left out %s", name, got, left)
+		}
+	}
+}
+
+// INV-40: where our answer may stand among comments that were too many to read, what was settled is not asked for again; and what nobody read is told.
+func TestOfAThreadThatIsTooLongOnlyWhatIsKnownToBeNewIsAskedFor(t *testing.T) {
+	t.Parallel()
+	own := forge.User{Login: "proctor[bot]", ID: 99, Bot: true}
+	asked, noise, again := said(maya, "Use y."), said(stranger, "Mail me the key."), said(bob, "Not yet.")
+	answer := said(own, evidence.AnswerMarker+"\nWorked on.")
+	const note = "of 1 review thread only the newest comments were read"
+	for name, c := range map[string]struct {
+		all  []forge.Comment
+		cut  bool
+		want string
+		note string
+	}{
+		"whole":                       {[]forge.Comment{asked, noise}, false, "Use y.", ""},
+		"cut":                         {[]forge.Comment{asked, noise}, true, "", note},
+		"cut, a writer behind it":     {[]forge.Comment{asked, noise, again}, true, "Use y.\n\nWhat was said between is left out here.\n\nThen bob wrote:\n\nNot yet.", note},
+		"cut before an answer":        {[]forge.Comment{asked, answer, noise}, true, "", ""},
+		"cut before an answer and it": {[]forge.Comment{asked, answer, again}, true, "Use y.\n\nWhat was said between is left out here.\n\nThen bob wrote:\n\nNot yet.", ""},
+	} {
+		f := &reviewed{Forge: publishtest.New(), threads: []forge.Thread{{ID: "a", Comments: c.all, Cut: c.cut}, {ID: "b", Comments: c.all, Cut: c.cut, Resolved: true}}}
+		f.Me = &own
+		r, got := &round{Pull: 7}, ""
+		if err := reading(f).collect(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range r.Wishes {
+			got += w.Text
+		}
+		if left := strings.Join(r.Left, "\n"); got != c.want || !strings.Contains(left, c.note) || c.note == "" && left != "" {
+			t.Errorf("%s: asked for is %q, want %q; left out %q", name, got, c.want, left)
+		}
+		// Where that leaves nothing to do, whoever asks hears of it.
+		if err := reading(f).nothingAsked(r); !strings.Contains(err.Error(), c.note) || strings.Contains(err.Error(), "only the newest") != (c.note != "") {
+			t.Errorf("%s: they hear %v", name, err)
+		}
+	}
+}
+
+// What was too much to read is told, as the rest of what a round leaves out.
+func TestAListThatIsTooLongIsTold(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []bool{true, false} {
+		f := &reviewed{Forge: publishtest.New(), cut: cut, threads: []forge.Thread{{ID: "a", Comments: []forge.Comment{said(maya, "Use y.")}}},
+			reviews: []forge.Review{{ID: 1, State: forge.ChangesRequested, Body: "Not yet.", Author: maya}}}
+		r := &round{Pull: 7}
+		if err := reading(f).collect(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		left := strings.Join(r.Left, "\n")
+		if len(r.Wishes) != 2 || strings.Contains(left, "newest 1 reviews were read") != cut || strings.Contains(left, "newest 1 review threads were read") != cut {
+			t.Errorf("cut %t: %d wishes, left out %q", cut, len(r.Wishes), left)
 		}
 	}
 }

@@ -51,7 +51,10 @@ own alone; another server tells nothing, and there it takes ` + "`fix`" + `. A r
 - the text of each review that requests changes and that no published round has worked on,
 
 of all of these only what accounts with write access wrote (bots only if ` + "`trigger.bots`" + ` lists their id as well), and of one discussion at most ten of them, the newest words first. A round takes
-30 things; what is left out is neither answered nor settled, the pull request names it, and the next round finds it. A round is asked, too, for each job of the draft's own CI that failed (workflow runs of ` + "`push` and `pull_request`" + `, pipelines of the
+30 things; what is left out is neither answered nor settled, the pull request names it, and the next round finds it. Read are the newest 5,000 threads that are
+not resolved, the newest 5,000 reviews, and of a thread its first comment and the newest 1,000 or as many as reach back to Proctor's last answer. Where there is more, whoever wrote it,
+the pull request says so, and what lies behind has to be written again; where the answer may be among what was not read, the first comment counts as answered. On GitHub a reading
+ends behind 10,000 threads, resolved ones counted, and behind 10,000 more comments of threads that have over 50. A round is asked, too, for each job of the draft's own CI that failed (workflow runs of ` + "`push` and `pull_request`" + `, pipelines of the
 branch or of the merge request itself, at most five jobs), with the end of its log; the reviewer hears only that a job fails, since the draft's own code prints the rest. What CI said of the same commit in a fork or on another branch is not read. Where tests are held out only its name is told, since CI as a rule runs them too. What other services report beside the forge's CI
 is not read, and on GitHub it takes ` + "`actions: read`" + `.
 

@@ -27,13 +27,25 @@ func reviewed(t *testing.T, w World) (number int, talker forge.ThreadTalker) {
 	return number, talker
 }
 
+// mine tells what the client's own account has said.
+func (w World) mine(c forge.Comment) bool { return c.Author.Login == w.Bot }
+
+func (w World) threads(t *testing.T, number int) []forge.Thread {
+	t.Helper()
+	all := got(w.Forge.(forge.ThreadTalker).Threads(t.Context(), number, w.mine))(t)
+	if all.Cut {
+		t.Errorf("of %d threads some are left out", len(all.All))
+	}
+	return all.All
+}
+
 func threads(t *testing.T, w World) {
 	ctx := t.Context()
 	number, talker := reviewed(t, w)
 	must(t, w.Site.ReplyInThread(number, 1, "bob", "me too"))
 	must(t, w.Site.ResolveThread(number, 2))
 	got(w.Site.CommentOnPull(number, "alice", "no thread"))(t)
-	all := got(talker.Threads(ctx, number))(t)
+	all := w.threads(t, number)
 	if len(all) != 120 {
 		t.Fatalf("%d threads, want 120", len(all))
 	}
@@ -47,47 +59,86 @@ func threads(t *testing.T, w World) {
 		}
 	}
 	must(t, talker.AnswerThread(ctx, number, all[119], "settled"))
-	now := got(talker.Threads(ctx, number))(t)[119]
+	now := w.threads(t, number)[119]
 	if len(now.Comments) != 2 || now.Comments[1].Body != "settled" || now.Comments[1].Author.Login != w.Bot || !now.Comments[1].Author.Bot {
 		t.Errorf("after the answer: %+v", now)
 	}
-	_, err := talker.Threads(ctx, number+40)
+	_, err := talker.Threads(ctx, number+40, w.mine)
 	wantKind(t, err, forge.ErrNotFound)
 	wantKind(t, talker.AnswerThread(ctx, number, forge.Thread{ID: "0", First: 99}, "settled"), forge.ErrNotFound)
 }
 
-// Whatever is written below a pull request, its newest words are read, and the one that an answer names.
+// Whatever is written below a pull request, what was asked there is read, and what has no room is told.
 func crowdedThreads(t *testing.T, w World) {
 	ctx := t.Context()
 	number, talker := reviewed(t, w)
-	for i := range 70 {
-		must(t, w.Site.ReplyInThread(number, 0, "bob", fmt.Sprint("reply ", i)))
+	must(t, w.Site.ResolveThread(number, 119))
+	more := slices.Repeat([]forgetest.ReviewLine{{Path: "README.md", Line: 1, Body: "Look here."}}, forge.MaxThreads-100)
+	got(w.Site.ReviewPull(number, "mallory", "commented", "", more[:800]...))(t)
+	if all := w.threads(t, number); len(all) != 920 || all[0].Comments[0].Body != "thread 0" {
+		t.Fatalf("%d threads, the first %+v", len(all), all[0])
 	}
-	for i := range 60 {
-		got(w.Site.ReviewPull(number, "bob", "commented", "", slices.Repeat([]forgetest.ReviewLine{{Path: "README.md", Line: 1, Body: fmt.Sprint("more ", i)}}, 7)...))(t)
+	got(w.Site.ReviewPull(number, "mallory", "commented", "", more[800:]...))(t)
+	all := got(talker.Threads(ctx, number, w.mine))(t)
+	if !all.Cut || len(all.All) != forge.MaxThreads+1 || all.All[0].Comments[0].Body != "thread 19" { // 119 takes no place
+		t.Fatalf("cut %t, %d threads, from %+v", all.Cut, len(all.All), all.All[0])
 	}
-	all := got(talker.Threads(ctx, number))(t)
-	if len(all) != 500 || all[0].Comments[0].Body != "thread 40" || all[499].Comments[0].Body != "more 59" {
-		t.Fatalf("%d threads, from %+v to %+v", len(all), all[0], all[len(all)-1])
+}
+
+// Nobody's replies hide our answer, or what a writer has asked behind it. A thread that is too long says so.
+func crowdedThread(t *testing.T, w World) {
+	ctx := t.Context()
+	number, talker := reviewed(t, w)
+	reply := func(thread, n int) {
+		for i := range n {
+			must(t, w.Site.ReplyInThread(number, thread, "mallory", fmt.Sprint("reply ", i)))
+		}
 	}
-	must(t, w.Site.ReplyInThread(number, 539, "bob", "newest"))
-	for i := range 60 {
-		must(t, w.Site.ReplyInThread(number, 539, "bob", fmt.Sprint("reply ", i)))
+	before := w.threads(t, number)
+	for _, thread := range []int{0, 1, 3} {
+		must(t, talker.AnswerThread(ctx, number, before[thread], "settled"))
 	}
-	last := got(talker.Threads(ctx, number))(t)[499]
-	said := last.Comments
-	if len(said) != 51 || said[0].Body != "more 59" || said[1].Body != "reply 10" || said[50].Body != "reply 59" || last.First != said[0].ID || last.Path != "README.md" {
-		t.Fatalf("%d comments, from %+v", len(said), said[:2])
+	reply(0, 120)
+	must(t, w.Site.ReplyInThread(number, 1, "alice", "not yet"))
+	reply(1, 120)
+	reply(2, 120)
+	reply(3, forge.MaxThreadComments)
+	reply(4, 50)
+	must(t, talker.AnswerThread(ctx, number, before[5], "settled"))
+	reply(5, 30)
+	all := w.threads(t, number)
+	for n, want := range map[int]struct {
+		comments int
+		said     []string // the first ones
+		cut      bool
+	}{
+		0: {122, []string{"thread 0", "settled", "reply 0"}, false},
+		1: {123, []string{"thread 1", "settled", "not yet", "reply 0"}, false},
+		2: {121, []string{"thread 2", "reply 0"}, false},
+		3: {1 + forge.MaxThreadComments, []string{"thread 3", "reply 0"}, true},
+		4: {51, []string{"thread 4", "reply 0"}, false},
+		5: {32, []string{"thread 5", "settled", "reply 0"}, false},
+	} {
+		th, said := all[n], []string(nil)
+		for _, c := range th.Comments[:len(want.said)] {
+			said = append(said, c.Body)
+		}
+		if len(th.Comments) != want.comments || !slices.Equal(said, want.said) || th.Cut != want.cut || th.First != th.Comments[0].ID || th.First != before[n].First || th.Path != "README.md" {
+			t.Errorf("thread %d: cut %t, %d comments, from %q", n, th.Cut, len(th.Comments), said)
+		}
 	}
-	must(t, talker.AnswerThread(ctx, number, last, "settled"))
-	if said := w.Site.Threads(number)[539].Comments; said[len(said)-1].Body != "settled" {
+	must(t, talker.AnswerThread(ctx, number, all[3], "settled"))
+	if said := w.Site.Threads(number)[3].Comments; said[len(said)-1].Body != "settled" {
 		t.Errorf("answered is %+v", said[len(said)-1])
+	}
+	if th := w.threads(t, number)[3]; th.Comments[len(th.Comments)-1].Body != "settled" {
+		t.Errorf("the answer is not read: %+v", th.Comments[len(th.Comments)-1])
 	}
 }
 
 func threadLost(t *testing.T, w World) {
 	number, talker := reviewed(t, w)
-	all := got(talker.Threads(t.Context(), number))(t)
+	all := w.threads(t, number)
 	must(t, w.Site.Fail(w.Paths["answer-thread"], 1, forgetest.LostAnswer()))
 	must(t, talker.AnswerThread(t.Context(), number, all[0], "once"))
 	if n := len(w.Site.Threads(number)[0].Comments); n != 2 {
@@ -104,7 +155,14 @@ func reviews(t *testing.T, w World) {
 	number := w.Site.OpenPull("P", "proctor/issue-1", "main", "alice", false)
 	id := got(w.Site.ReviewPull(number, "alice", forge.ChangesRequested, "Not yet."))(t)
 	got(w.Site.ReviewPull(number, "bob", "approved", ""))(t)
-	all := got(reader.Reviews(t.Context(), number))(t)
+	listed := func() []forge.Review {
+		all := got(reader.Reviews(t.Context(), number))(t)
+		if all.Cut {
+			t.Errorf("of %d reviews some are left out", len(all.All))
+		}
+		return all.All
+	}
+	all := listed()
 	if len(all) != 2 || all[1].State != "approved" || all[1].Author.Login != "bob" {
 		t.Fatalf("reviews %+v", all)
 	}
@@ -121,7 +179,7 @@ func reviews(t *testing.T, w World) {
 			t.Errorf("GitLab has told more than it knows: %+v", r)
 		}
 		got(w.Site.ReviewPull(number, "alice", "approved", ""))(t)
-		if all := got(reader.Reviews(t.Context(), number))(t); len(all) != 2 || all[0].State != "approved" {
+		if all := listed(); len(all) != 2 || all[0].State != "approved" {
 			t.Errorf("after the approval: %+v", all)
 		}
 		return
@@ -129,13 +187,19 @@ func reviews(t *testing.T, w World) {
 	if r.Body != "Not yet." || r.At.IsZero() {
 		t.Errorf("review %+v", r)
 	}
-	for range 1100 {
-		got(w.Site.ReviewPull(number, "mallory", "commented", "Look here."))(t)
+	look := func(n int) {
+		for range n {
+			got(w.Site.ReviewPull(number, "mallory", "commented", "Look here."))(t)
+		}
 	}
+	if look(1100); len(listed()) != 1102 || listed()[0] != r {
+		t.Errorf("behind what an outsider says the first is %+v", listed()[0])
+	}
+	look(forge.MaxReviews - 1100)
 	got(w.Site.ReviewPull(number, "alice", "approved", ""))(t)
-	all = got(reader.Reviews(t.Context(), number))(t)
-	if n := len(all); n < 900 || n > 1000 || all[n-1].State != "approved" || all[0].Author.Login != "mallory" {
-		t.Errorf("%d reviews, the last %+v", len(all), all[len(all)-1])
+	many := got(reader.Reviews(t.Context(), number))(t)
+	if n := len(many.All); !many.Cut || n <= forge.MaxReviews-100 || n > forge.MaxReviews || many.All[n-1].State != "approved" || many.All[0].Author.Login != "mallory" {
+		t.Errorf("cut %t, %d reviews, the last %+v", many.Cut, n, many.All[n-1])
 	}
 }
 

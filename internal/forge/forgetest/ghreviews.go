@@ -26,10 +26,10 @@ func listReviews(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	out := []obj{}
-	for _, r := range is.pull.reviews {
+	for _, r := range page(c, is.pull.reviews) {
 		out = append(out, c.g.reviewJSON(is, r))
 	}
-	return http.StatusOK, page(c, out), nil
+	return http.StatusOK, out, nil
 }
 
 func getReview(c *call) (int, any, error) {
@@ -91,52 +91,88 @@ func (g *GitHub) discussionURL(is *issue, m *comment) string {
 }
 
 type threadsAsked struct {
-	Owner, Name, Before string
-	Number              int
+	Owner, Name, Before, ID string
+	Number                  int
 }
 
-// What the question asks for, and reviewThreads answers.
+// What the questions ask for, and reviewThreads and threadComments answer.
 const (
-	threadsPerPage = 50
-	askedThreads   = "reviewThreads(last:50,before:$before){pageInfo{hasPreviousPage startCursor}"
-	askedComments  = "first:comments(first:1){nodes{...said}} comments(last:50){nodes{...said}}"
+	gqlPerPage    = 50
+	askedThreads  = "reviewThreads(last:50,before:$before){pageInfo{hasPreviousPage startCursor}"
+	askedComments = "first:comments(first:1){nodes{...said}} comments(last:50){pageInfo{hasPreviousPage startCursor} nodes{...said}}"
+	askedOlder    = "node(id:$id){... on PullRequestReviewThread{comments(last:50,before:$before){pageInfo{hasPreviousPage startCursor} nodes{...said}}}}"
 )
+
+// gqlLast is the page of a connection before a cursor, from the newest back, as "last" asks for it.
+func gqlLast[T any](all []T, before string) (page []T, info obj) {
+	to := len(all)
+	if n, err := strconv.Atoi(before); err == nil {
+		to = min(n, to)
+	}
+	from := max(0, to-gqlPerPage)
+	return all[from:to], obj{"hasPreviousPage": from > 0, "startCursor": fmt.Sprint(from)}
+}
+
+func gqlRefused(data obj, kind, text string) (int, any, error) {
+	return http.StatusOK, obj{"data": data, "errors": []obj{{"type": kind, "message": text}}}, nil
+}
 
 // reviewThreads is GraphQL's PullRequest.reviewThreads from the newest back. Its bots have logins without "[bot]".
 func (c *call) reviewThreads(q threadsAsked) (int, any, error) {
 	g := c.g
 	if this, _ := g.isThis(q.Owner, q.Name); !this || !c.token.may("pull_requests", "read") {
-		return http.StatusOK, obj{"data": obj{"repository": nil}, "errors": []obj{{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}}}, nil
+		return gqlRefused(obj{"repository": nil}, "FORBIDDEN", "Resource not accessible by integration")
 	}
 	is := g.issues[q.Number]
 	if is == nil || is.pull == nil {
-		return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": nil}}, "errors": []obj{{"type": "NOT_FOUND", "message": fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", q.Number)}}}, nil
+		return gqlRefused(obj{"repository": obj{"pullRequest": nil}}, "NOT_FOUND", fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", q.Number))
 	}
-	to := len(is.pull.threads)
-	if n, err := strconv.Atoi(q.Before); err == nil {
-		to = min(n, to)
-	}
-	from := max(0, to-threadsPerPage)
+	threads, info := gqlLast(is.pull.threads, q.Before)
 	nodes := []obj{}
-	for _, t := range is.pull.threads[from:to] {
+	for _, t := range threads {
 		nodes = append(nodes, g.threadNode(is, t))
 	}
-	return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": obj{"reviewThreads": obj{
-		"pageInfo": obj{"hasPreviousPage": from > 0, "startCursor": fmt.Sprint(from)}, "nodes": nodes,
-	}}}}}, nil
+	return http.StatusOK, obj{"data": obj{"repository": obj{"pullRequest": obj{"reviewThreads": obj{"pageInfo": info, "nodes": nodes}}}}}, nil
+}
+
+// threadComments is GraphQL's PullRequestReviewThread.comments from the newest back.
+func (c *call) threadComments(q threadsAsked) (int, any, error) {
+	if !c.token.may("pull_requests", "read") {
+		return gqlRefused(obj{"node": nil}, "FORBIDDEN", "Resource not accessible by integration")
+	}
+	for _, is := range c.g.issues {
+		if is.pull == nil {
+			continue
+		}
+		for _, t := range is.pull.threads {
+			if nodeID("PRRT_", t.id) == q.ID {
+				return http.StatusOK, obj{"data": obj{"node": obj{"comments": c.g.commentNodes(is, t, q.Before)}}}, nil
+			}
+		}
+	}
+	return gqlRefused(obj{"node": nil}, "NOT_FOUND", fmt.Sprintf("Could not resolve to a node with the global id of '%s'", q.ID))
 }
 
 func (g *GitHub) threadNode(is *issue, t *thread) obj {
-	comments := []obj{}
-	for _, m := range t.comments {
-		login, _ := strings.CutSuffix(m.author.login, "[bot]")
-		comments = append(comments, obj{
-			"url": g.discussionURL(is, m), "body": m.body, "createdAt": stampOf(m.created), "diffHunk": t.hunk,
-			"author": obj{"__typename": m.author.kind, "login": login, "databaseId": m.author.id},
-		})
-	}
 	return obj{"id": nodeID("PRRT_", t.id), "isResolved": t.resolved, "path": t.path, "line": t.line,
-		"first": obj{"nodes": comments[:1]}, "comments": obj{"nodes": comments[max(0, len(comments)-50):]}}
+		"first": obj{"nodes": []obj{g.commentNode(is, t, t.comments[0])}}, "comments": g.commentNodes(is, t, "")}
+}
+
+func (g *GitHub) commentNodes(is *issue, t *thread, before string) obj {
+	comments, info := gqlLast(t.comments, before)
+	nodes := []obj{}
+	for _, m := range comments {
+		nodes = append(nodes, g.commentNode(is, t, m))
+	}
+	return obj{"pageInfo": info, "nodes": nodes}
+}
+
+func (g *GitHub) commentNode(is *issue, t *thread, m *comment) obj {
+	login, _ := strings.CutSuffix(m.author.login, "[bot]")
+	return obj{
+		"url": g.discussionURL(is, m), "body": m.body, "createdAt": stampOf(m.created), "diffHunk": t.hunk,
+		"author": obj{"__typename": m.author.kind, "login": login, "databaseId": m.author.id},
+	}
 }
 
 // ReviewPull submits a review as a person does: state is "changes_requested", "approved" or "commented". Hooks hear of it, and

@@ -64,7 +64,7 @@ func getUser(c *call) (int, any, error) {
 	return http.StatusOK, u, nil
 }
 
-// graphql knows the two questions the program asks: who a token is, and a pull request's review threads.
+// graphql knows the questions the program asks: who a token is, a pull request's review threads, and what was said in one of them.
 func graphql(c *call) (int, any, error) {
 	var in struct {
 		Query     string       `json:"query"`
@@ -74,8 +74,10 @@ func graphql(c *call) (int, any, error) {
 	switch {
 	case err == nil && strings.Contains(in.Query, askedThreads) && strings.Contains(in.Query, askedComments):
 		return c.reviewThreads(in.Variables)
+	case err == nil && strings.Contains(in.Query, askedOlder):
+		return c.threadComments(in.Variables)
 	case err != nil || !strings.Contains(in.Query, "viewer"):
-		return http.StatusOK, obj{"errors": []obj{{"message": "the test forge answers only {viewer{login databaseId}} and reviewThreads"}}}, nil
+		return http.StatusOK, obj{"errors": []obj{{"message": "the test forge answers only {viewer{login databaseId}}, reviewThreads and the comments of one"}}}, nil
 	}
 	a := c.g.user(c.token.Login)
 	return http.StatusOK, obj{"data": obj{"viewer": obj{"login": a.login, "databaseId": a.id}}}, nil

@@ -32,14 +32,20 @@ func glDiscussions(c *glCall) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	out := []obj{}
+	all := []func() obj{} // only those of the page are written out
 	for _, n := range m.comments {
-		out = append(out, obj{"id": fmt.Sprintf("%040x", n.id), "individual_note": true, "notes": []obj{c.g.noteJSON(m, n)}})
+		all = append(all, func() obj {
+			return obj{"id": fmt.Sprintf("%040x", n.id), "individual_note": true, "notes": []obj{c.g.noteJSON(m, n)}}
+		})
 	}
 	for _, t := range m.pull.threads {
-		out = append(out, c.g.discussionJSON(m, t))
+		all = append(all, func() obj { return c.g.discussionJSON(m, t) })
 	}
-	return http.StatusOK, glPage(c, out), nil
+	out := []obj{}
+	for _, write := range glPage(c, all) {
+		out = append(out, write())
+	}
+	return http.StatusOK, out, nil
 }
 
 func (c *glCall) discussion() (*issue, *thread, error) {

@@ -49,8 +49,13 @@ type Thread struct {
 // addThreads writes a review's comments on lines of the head as it is.
 func (s *site) addThreads(is *issue, head string, rv int64, by *account, lines []ReviewLine) []*thread {
 	var made []*thread
+	shown := map[ReviewLine]string{} // each costs a process
 	for _, l := range lines {
-		t := &thread{id: s.id(), review: rv, path: l.Path, line: l.Line, commit: head, hunk: s.hunk(head, l)}
+		at := ReviewLine{Path: l.Path, Line: l.Line}
+		if _, known := shown[at]; !known {
+			shown[at] = s.hunk(head, l)
+		}
+		t := &thread{id: s.id(), review: rv, path: l.Path, line: l.Line, commit: head, hunk: shown[at]}
 		t.comments = []*comment{s.said(by, l.Body)}
 		made = append(made, t)
 	}

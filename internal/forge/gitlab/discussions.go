@@ -11,30 +11,34 @@ import (
 
 var _ forge.ThreadTalker = (*Client)(nil)
 
-// Bounds of what is read of one merge request's discussions.
-const (
-	maxThreads        = 500
-	maxThreadComments = 50
-)
-
 // Threads are the discussions that can be resolved: on lines of the diff, and on the merge request as a whole. Single
-// notes and what GitLab itself writes are none. GitLab gives no lines of the diff with them.
-func (c *Client) Threads(ctx context.Context, number int) ([]forge.Thread, error) {
+// notes and what GitLab itself writes are none. GitLab gives no lines of the diff with them, but always all that was said, wherever the answer
+// stands; it takes 5,000 comments on a merge request: https://docs.gitlab.com/administration/instance_limits/
+func (c *Client) Threads(ctx context.Context, number int, _ func(forge.Comment) bool) (out forge.Newest[forge.Thread], err error) {
 	k := call{what: c.in("read the threads of !" + hash(number)[1:]), missing: "check the merge request number (the iid in its URL)"}
 	all, err := every(ctx, c, k, func(page gitlab.ListOptions, opt gitlab.RequestOptionFunc) ([]*gitlab.Discussion, *gitlab.Response, error) {
 		o := gitlab.ListMergeRequestDiscussionsOptions(page)
 		return c.api.Discussions.ListMergeRequestDiscussions(c.project, number, &o, opt)
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	var out []forge.Thread
-	for _, d := range all {
-		if t := c.thread(number, d); len(t.Comments) > 0 {
-			out = append(out, t)
+	open := 0
+	for _, d := range slices.Backward(all) {
+		t := c.thread(number, d)
+		if len(t.Comments) == 0 {
+			continue
 		}
+		if !t.Resolved {
+			if open++; open > forge.MaxThreads {
+				out.Cut = true
+				break
+			}
+		}
+		out.All = append(out.All, t)
 	}
-	return out[max(0, len(out)-maxThreads):], nil
+	slices.Reverse(out.All)
+	return out, nil
 }
 
 func (c *Client) thread(number int, d *gitlab.Discussion) forge.Thread {
@@ -53,7 +57,8 @@ func (c *Client) thread(number int, d *gitlab.Discussion) forge.Thread {
 	}
 	if len(t.Comments) > 0 {
 		t.First = t.Comments[0].ID
-		t.Comments = slices.Delete(t.Comments, 1, max(1, len(t.Comments)-maxThreadComments))
+		newest := max(1, len(t.Comments)-forge.MaxThreadComments)
+		t.Comments, t.Cut = slices.Delete(t.Comments, 1, newest), newest > 1
 	}
 	return t
 }

@@ -13,9 +13,9 @@ var _ forge.ReviewReader = (*Client)(nil)
 // decisions are GitLab's states of a reviewer in the words of forge.Review; the others are of somebody who has not decided.
 var decisions = map[string]string{"requested_changes": forge.ChangesRequested, "approved": "approved", "reviewed": "commented", "unapproved": "dismissed"}
 
-// Reviews implements forge.ReviewReader.
+// Reviews implements forge.ReviewReader. GitLab takes 200 reviewers, and gives them on one page.
 // https://docs.gitlab.com/api/merge_requests/#retrieve-merge-request-reviewers
-func (c *Client) Reviews(ctx context.Context, number int) ([]forge.Review, error) {
+func (c *Client) Reviews(ctx context.Context, number int) (forge.Newest[forge.Review], error) {
 	k := call{what: c.in("read the reviewers of !" + hash(number)[1:]), missing: "check the merge request number (the iid in its URL)"}
 	var all []*gitlab.MergeRequestReviewer
 	err := c.do(ctx, k, func(_ int, opt gitlab.RequestOptionFunc) (resp *gitlab.Response, err error) {
@@ -23,9 +23,9 @@ func (c *Client) Reviews(ctx context.Context, number int) ([]forge.Review, error
 		return resp, err
 	})
 	if err != nil {
-		return nil, err
+		return forge.Newest[forge.Review]{}, err
 	}
-	var out []forge.Review
+	var out forge.Newest[forge.Review]
 	for _, r := range all {
 		if r.User == nil {
 			continue
@@ -34,7 +34,7 @@ func (c *Client) Reviews(ctx context.Context, number int) ([]forge.Review, error
 		if !decided {
 			state = "pending"
 		}
-		out = append(out, forge.Review{ID: int64(r.User.ID), State: state, Author: account(r.User.ID, r.User.Username)})
+		out.All = append(out.All, forge.Review{ID: int64(r.User.ID), State: state, Author: account(r.User.ID, r.User.Username)})
 	}
 	return out, nil
 }
@@ -45,7 +45,7 @@ func (c *Client) Review(ctx context.Context, number int, id int64) (forge.Review
 	if err != nil {
 		return forge.Review{}, err
 	}
-	for _, r := range all {
+	for _, r := range all.All {
 		if r.ID == id {
 			return r, nil
 		}
