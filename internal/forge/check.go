@@ -12,7 +12,8 @@ const CheckName = "Proctor"
 type Conclusion string
 
 // Conclusions, of GitHub's those that a run has. Neutral and skipped are none of them: where a branch rule requires the check, GitHub takes those for a pass.
-// GitLab has no word for unproved; its status is cancelled then.
+// GitLab has no word for unproved: its status is cancelled then, which makes its pipeline a cancelled one. Where "Pipelines must succeed" is set, the merge
+// waits until somebody runs the pipeline or another round is proved.
 const (
 	ConclusionSuccess   Conclusion = "success"
 	ConclusionFailure   Conclusion = "failure"
