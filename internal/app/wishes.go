@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/git"
@@ -23,6 +24,9 @@ const (
 	hunkAbove    = 6 // lines shown above the one that a comment is about, where the forge gives no diff
 	maxHunkBytes = 1 << 20
 )
+
+// maxAhead is how far GitLab's clock, of which a dispatched review's time is, may be ahead of the runner's.
+const maxAhead = time.Minute
 
 // openThread is one that nobody has resolved.
 type openThread struct {
@@ -311,9 +315,10 @@ func (s *session) heedReview(ctx context.Context) error {
 	}
 	again := "write " + s.prefix() + " fix on the pull request"
 	author := trigger.Actor{Login: said.Author.Login, ID: said.Author.ID, Bot: said.Author.Bot}
-	at := said.At
-	if at.IsZero() {
-		at = s.trigger.Review.At // GitLab tells that changes are requested, and not since when
+	at, now := said.At, s.env.Now()
+	told := at.IsZero()
+	if told {
+		at = s.trigger.Review.At // GitLab tells that changes are requested, and not since when, so whoever dispatches says it
 	}
 	switch {
 	case err != nil:
@@ -322,7 +327,10 @@ func (s *session) heedReview(ctx context.Context) error {
 		return refused("the review requests no changes any more", again)
 	case s.trigger.Actor.Login != "" && !s.trigger.Actor.Is(author):
 		return refused("the review was written by another account than the one that asks", again)
-	case s.env.Now().Sub(at) > maxAge:
+	case told && at.Sub(now) > maxAhead:
+		return refused(fmt.Sprintf("the request to work on the review says that it was written at %s, which is yet to come", at.UTC().Format(time.RFC3339)),
+			again+"; if the webhook asked, set the clocks of the runner and of GitLab")
+	case now.Sub(at) > maxAge:
 		return refused("the review is older than a day, and it counts for a day", again)
 	}
 	s.trigger.Actor = author

@@ -451,6 +451,7 @@ func TestRoundsAreCountedByPullRequestAndRequest(t *testing.T) {
 func TestAReviewIsHeldToWhatTheForgeSays(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC)
+	clock := now.Add(time.Hour) // the runner's
 	good := forge.Review{ID: 5, State: forge.ChangesRequested, Author: maya, At: now}
 	for word, c := range map[string]struct {
 		change func(*forge.Review)
@@ -463,6 +464,8 @@ func TestAReviewIsHeldToWhatTheForgeSays(t *testing.T) {
 		"counts for a day":     {change: func(r *forge.Review) { r.At = now.Add(-25 * time.Hour) }},
 		"older than a day":     {change: func(r *forge.Review) { r.At = time.Time{} }, asked: now.Add(-25 * time.Hour)},
 		"cannot read pull":     {change: func(r *forge.Review) { r.At = time.Time{} }, asked: now},
+		"yet to come":          {change: func(r *forge.Review) { r.At = time.Time{} }, asked: clock.Add(maxAhead + time.Second)},
+		"cannot read":          {change: func(r *forge.Review) { r.At = time.Time{} }, asked: clock.Add(maxAhead)},
 		"cannot read pull req": {actor: trigger.Actor{Login: "maya", ID: 1}}, // control: as far as this forge goes
 	} {
 		rv := good
