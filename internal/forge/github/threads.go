@@ -197,8 +197,16 @@ func ask[T any](ctx context.Context, c *Client, k call, query string, vars map[s
 		}
 		return c.api.Do(ctx, req, &got)
 	})
-	if err == nil && len(got.Errors) > 0 && got.Errors[0].Type != "NOT_FOUND" {
-		err = &forge.Error{Op: k.what, Kind: forge.ErrForbidden, Said: forge.Said(got.Errors[0].Message), Next: c.fill("give the token the permission `{needs}` in {web}", k)}
+	if err != nil || len(got.Errors) == 0 {
+		return got.Data, err
+	}
+	said := forge.Said(got.Errors[0].Message)
+	switch got.Errors[0].Type {
+	case "NOT_FOUND":
+	case "RATE_LIMITED":
+		err = &forge.Error{Op: k.what, Kind: forge.ErrRateLimited, Said: said, Next: "run again in an hour: GitHub counts GraphQL calls by the hour"}
+	default:
+		err = &forge.Error{Op: k.what, Kind: forge.ErrForbidden, Said: said, Next: c.fill("give the token the permission `{needs}` in {web}", k)}
 	}
 	return got.Data, err
 }
