@@ -79,7 +79,7 @@ ask again. A draft gets ` + "`fix.max_rounds`" + ` rounds. A round that ends ear
   the default branch by its name and the run refuses any other base; GitHub starts none while the pull request conflicts, and then it takes ` + "`fix`" + `.
 - **The webhook** reads comments, answers ` + "`help`" + ` itself, and dispatches the rest with the comment's id. The run fetches that comment again and
   believes neither the command nor the actor of the dispatch without it. So it is with a review's id, of a pull request whose branch has our name; on GitLab, which
-  keeps no reviews, with the reviewer's, who has to request changes still.
+  keeps no reviews, with the reviewer's, who has to request changes still; since when, only the dispatch says, and a time that is over a day old or yet to come is refused.
 - **Both at once** would answer twice: with the webhook, take ` + "`issue_comment`" + ` and ` + "`pull_request_review`" + ` out of the workflow. Two runs on one issue exclude each other all the same.
 - **GitLab** has no pipeline for a comment, so there it takes the webhook, with its events for issues, comments and merge requests.
 `)
