@@ -261,6 +261,9 @@ func (h *Handler) issue(ctx context.Context, claim Claim, p Purpose, d *delivery
 	use := Claim{ID: "token:" + string(p) + ":" + claim.ID, To: claim.To, File: claim.File, Issue: claim.Issue}
 	use, err := h.cfg.Store.Claim(ctx, use, h.cfg.Leases.Claimed)
 	switch {
+	case errors.Is(err, ErrTaken) && use.State == Claimed:
+		// Its token is being made, or whoever was about to is gone. In that case the lease lapses while the run still asks.
+		return later("in_flight")
 	case errors.Is(err, ErrTaken):
 		return forbidden(refusedUsed)
 	case err != nil:

@@ -46,7 +46,7 @@ type desk struct {
 	fails  error
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T, changes ...func(*webhook.Config)) *desk {
 	t.Helper()
 	d := &desk{issuer: oidctest.New(t), id: trigger.NewID("a label event")}
 	clock := claimtest.NewClock()
@@ -57,6 +57,9 @@ func newDesk(t *testing.T) *desk {
 	d.rig = newRig(t, func(c *webhook.Config) {
 		c.Now, c.Store = clock.Now, webhook.NewMemory(clock.Now)
 		c.Exchange = &webhook.Exchange{Verify: v.Verify, Mint: d.mint, Environment: "agents"}
+		for _, change := range changes {
+			change(c)
+		}
 	})
 	d.clock = clock
 	d.claim(t, d.id, webhook.Running, 34)
@@ -346,22 +349,63 @@ func TestAUseIsTakenOnceAndGivenBackWhenNothingWasGiven(t *testing.T) {
 	}
 	d.fails = nil
 	var wg sync.WaitGroup
-	codes := make([]int, 32)
-	for i := range codes {
-		wg.Go(func() { codes[i] = d.ask(token).Code })
+	answers := make([]got, 32)
+	for i := range answers {
+		wg.Go(func() { answers[i] = d.ask(token) })
 	}
 	wg.Wait()
 	given := 0
-	for _, c := range codes {
-		if c == http.StatusOK {
+	for _, a := range answers {
+		switch a.String() {
+		case "200 issued ":
 			given++
-		} else if c != http.StatusForbidden {
-			t.Errorf("HTTP %d", c)
+		case "403 refused used", "503 retry in_flight": // after the use was written down, or before
+		default:
+			t.Errorf("%s", a)
 		}
 	}
 	if given != 1 || len(d.minted) != 1 {
 		t.Errorf("%d answers with a token, %d tokens made, want one", given, len(d.minted))
 	}
+	if a := d.ask(token); a.String() != "403 refused used" {
+		t.Errorf("once more: %s", a)
+	}
+}
+
+// unmarked is a store that takes claims and, for a while, writes down nothing that becomes of them.
+type unmarked struct {
+	webhook.Store
+	fails *int
+}
+
+func (s unmarked) Mark(ctx context.Context, id string, attempt int, to webhook.State, lease time.Duration) error {
+	if *s.fails > 0 {
+		*s.fails--
+		return errStore
+	}
+	return s.Store.Mark(ctx, id, attempt, to, lease)
+}
+
+// INV-47: a use that was taken and not written down gave no token, so that the run gets one when the use's lease is over.
+func TestAUseThatCouldNotBeWrittenDownIsFreeAgainAfterItsLease(t *testing.T) {
+	t.Parallel()
+	fails := 0
+	d := newDesk(t, func(c *webhook.Config) { c.Store = unmarked{c.Store, &fails} })
+	fails = 3
+	ask := func(want string, tokens int) {
+		t.Helper()
+		if a := d.ask(d.good(t)); a.String() != want || len(d.minted) != tokens {
+			t.Errorf("%s with %d tokens made, want %s with %d", a, len(d.minted), want, tokens)
+		}
+	}
+	ask("503 retry store", 0)
+	ask("503 retry in_flight", 0)
+	d.clock.Advance(61 * time.Second)
+	ask("200 issued ", 1)
+	// The control: one that was written down stays used, whatever has lapsed.
+	ask("403 refused used", 1)
+	d.clock.Advance(61 * time.Second)
+	ask("403 refused used", 1)
 }
 
 // Without the setting there is no such path, and the exchange works behind Lambda's front door too.
