@@ -9,14 +9,15 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/ci"
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/secureurl"
+	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
 // loan is the token that the webhook gave to this run in exchange for its job's identity: the App's for its own repository, for an hour at
@@ -56,7 +57,8 @@ func unlendable(terminal, format string, args ...any) error {
 	return &unlent{terminal, fmt.Sprintf(format, args...)}
 }
 
-// tellUnlent ends a job that got no token: its log and its outputs say why, and so does the issue where the job's own token may write there.
+// tellUnlent ends a job that got no token: its log and its outputs say why, and so does the issue or the change that asked, where the job's own
+// token may write there.
 func tellUnlent(ctx context.Context, env Env, host ci.Host, err error) int {
 	code, out := exitInfrastructure, map[string]string{"reason": err.Error()}
 	if e := (*unlent)(nil); errors.As(err, &e) {
@@ -67,17 +69,31 @@ func tellUnlent(ctx context.Context, env Env, host ci.Host, err error) int {
 		host.Error("Proctor", err.Error())
 	}
 	host.Error("Proctor", err.Error())
-	issue, _ := strconv.Atoi(host.Input("issue"))
+	at, ok := askedAt(host)
 	f, ferr := jobForge(env, host.Job(), ownToken(env, host), false)
-	if issue <= 0 || ferr != nil {
+	talker, talks := f.(forge.Talker)
+	if !ok || ferr != nil || !talks {
 		return code
 	}
 	ctx, done := until(ctx, loanReturn)
 	defer done()
-	if _, cerr := f.CreateComment(ctx, issue, "Proctor could not begin: "+err.Error()); cerr != nil {
-		host.Notice("Proctor", "the issue could not be told, since the job's own token may not write to it")
+	if _, cerr := talker.Answer(ctx, at, "Proctor could not begin: "+err.Error()); cerr != nil {
+		host.Notice("Proctor", "whoever asked could not be told, since the job's own token may not write there")
 	}
 	return code
+}
+
+// askedAt is where the run was asked for: on GitLab the issue's number of a run for a merge request is that request's, and an issue of that
+// number is somebody else's. Of inputs that cannot be read nobody knows.
+func askedAt(host ci.Host) (forge.Place, bool) {
+	t, err := trigger.ParseDispatch(map[string]string{trigger.InputIssue: host.Input(trigger.InputIssue), trigger.InputRequest: host.Input(trigger.InputRequest)})
+	switch {
+	case err != nil:
+		return forge.Place{}, false
+	case t.Change != nil:
+		return forge.Place{Number: t.Change.Number, Change: true}, true
+	}
+	return forge.Place{Number: t.Issue.Number}, true
 }
 
 // borrow exchanges the job's identity at the input token-url. Without that input there is no loan and no error.

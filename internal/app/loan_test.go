@@ -20,6 +20,7 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/ci"
 	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/webhook"
 	"github.com/proctor-ci/proctor/internal/webhook/ghapp"
 	"github.com/proctor-ci/proctor/internal/webhook/oidc"
@@ -357,4 +358,43 @@ func TestAnExchangeThatFailsSaysWhatToDo(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// A job without a token says so where it was asked for: on GitLab a merge request and an issue of its number have nothing to do with each other.
+func TestWhoAskedOnAMergeRequestIsToldThere(t *testing.T) {
+	t.Parallel()
+	const issue, change = "/api/v4/projects/octo/shop/issues/7/notes", "/api/v4/projects/octo/shop/merge_requests/7/notes"
+	for name, c := range map[string]struct {
+		request string
+		told    []string
+	}{
+		"command":              {"change=7&command=status&comment=12", []string{change}},
+		"review":               {"change=7&review=8%402026-03-04T11%3A00%3A00Z", []string{change}},
+		"unreadable":           {"change=x", nil},
+		"control: a label":     {"event=12%402026-03-04T11%3A00%3A00Z", []string{issue}},
+		"control: by hand":     {"", []string{issue}},
+		"control: on an issue": {"command=status&comment=12", []string{issue}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLender(t)
+			var told []string
+			l.Config.Handler.(*http.ServeMux).HandleFunc("POST /api/v4/", func(w http.ResponseWriter, r *http.Request) {
+				told = append(told, r.URL.Path)
+				w.WriteHeader(http.StatusCreated)
+				fmt.Fprint(w, `{"id":1}`)
+			})
+			l.onGitLab(t)
+			l.vars["PROCTOR_GITLAB_TOKEN"], l.vars["PROCTOR_ISSUE"], l.vars["PROCTOR_REQUEST"] = "kept-token", "7", c.request
+			env := l.env()
+			host, err := ci.Detect(env.Getenv, env.Stdout, env.random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tellUnlent(t.Context(), env, host, unlendable(evidence.Refused, "no token"))
+			if !slices.Equal(told, c.told) {
+				t.Errorf("told at %q, want %q; log %s", told, c.told, l.log.String())
+			}
+		})
+	}
 }
