@@ -410,7 +410,7 @@ func TestARoundOfTheReaperTakesBatchAfterBatch(t *testing.T) {
 		want  webhook.Reaped
 	}{
 		"over for long":       {webhook.Ended, webhook.Reaped{Freed: 250}},
-		"nobody can be asked": {webhook.Dispatched, webhook.Reaped{Failed: 100}},
+		"nobody can be asked": {webhook.Dispatched, webhook.Reaped{Failed: 250}},
 	} {
 		r := newRig(t, func(c *webhook.Config) {
 			c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return nil, forge.ErrUnavailable }
@@ -427,6 +427,52 @@ func TestARoundOfTheReaperTakesBatchAfterBatch(t *testing.T) {
 		r.clock.Advance(time.Hour)
 		if got, err := r.h.Reap(t.Context()); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
+		}
+	}
+}
+
+// INV-46: a repository that cannot be asked about keeps no other from the reaper, however many claims it left. They are given back when no run can be
+// left of them, where the forge refuses to say; while it is away they are kept.
+func TestClaimsThatNobodyCanBeAskedAboutHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   error
+		later webhook.Reaped // eight hours later
+	}{
+		"forbidden":     {forge.ErrForbidden, webhook.Reaped{Freed: 100}},
+		"moved":         {forge.ErrMoved, webhook.Reaped{Freed: 100}},
+		"control: away": {forge.ErrUnavailable, webhook.Reaped{Failed: 100}},
+	} {
+		asked := 0
+		var b *board
+		r := newRig(t, func(cfg *webhook.Config) {
+			cfg.Connect = func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
+				if to.Repo.Name == "bad" {
+					asked++
+					return nil, c.err
+				}
+				return b, nil
+			}
+		})
+		b = &board{world: r.w}
+		hold := func(id, repo string) {
+			to := webhook.Target{Forge: trigger.GitHub, Repo: trigger.Repo{Owner: "octo", Name: repo, ID: 5}}
+			if _, err := r.store.Claim(t.Context(), webhook.Claim{ID: id, To: to}, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range 100 {
+			hold(fmt.Sprint("bad", n), "bad")
+		}
+		r.clock.Advance(time.Second)
+		hold("good", "good")
+		r.clock.Advance(time.Hour)
+		if got, err := r.h.Reap(t.Context()); err != nil || got != (webhook.Reaped{Freed: 1, Failed: 100}) || asked != 3 {
+			t.Errorf("INV-46 %s: %+v, %v, %d questions; want the good one freed after three", name, got, err, asked)
+		}
+		r.clock.Advance(7 * time.Hour)
+		if got, err := r.h.Reap(t.Context()); err != nil || got != c.later {
+			t.Errorf("INV-46 %s, eight hours later: %+v, %v, want %+v", name, got, err, c.later)
 		}
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -206,9 +208,7 @@ func tokenError(err error) error {
 	if !errors.As(err, &he) || he.Response == nil {
 		return &forge.Error{Op: "ask for an installation token", Kind: forge.ErrUnavailable}
 	}
-	if he.Response.Body != nil {
-		_ = he.Response.Body.Close()
-	}
+	gone := outside(he.Response)
 	e := &forge.Error{Op: "ask for an installation token", Status: he.Response.StatusCode, Kind: forge.ErrUnavailable}
 	switch he.Response.StatusCode {
 	case http.StatusUnauthorized:
@@ -216,11 +216,29 @@ func tokenError(err error) error {
 	case http.StatusForbidden, http.StatusNotFound:
 		return fmt.Errorf("%w (HTTP %d)", ErrNotInstalled, he.Response.StatusCode)
 	case http.StatusUnprocessableEntity:
+		if gone {
+			return fmt.Errorf("%w (HTTP %d)", ErrNotInstalled, he.Response.StatusCode)
+		}
 		e.Kind, e.Next = forge.ErrForbidden, "give the App the permissions Issues: read and write, Actions: read and write, Pull requests: read, for the token exchange also Contents and Pull requests: read and write, and approve them in the repository"
 	case http.StatusTooManyRequests:
 		e.Kind = forge.ErrRateLimited
 	}
 	return e
+}
+
+// maxRefusal bounds what is read of a refusal.
+const maxRefusal = 4 << 10
+
+// outside: GitHub refuses a token for a repository that the installation does not hold, or not any more, with the same status as one for
+// permissions that it does not have, and tells them apart in words. It closes the answer.
+func outside(resp *http.Response) bool {
+	if resp.Body == nil {
+		return false
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read; nothing hangs on it
+	var said struct{ Message string }
+	err := json.NewDecoder(io.LimitReader(resp.Body, maxRefusal)).Decode(&said)
+	return err == nil && strings.Contains(said.Message, "not accessible to the parent installation")
 }
 
 // The App's own token is dated a minute back, against clocks that run ahead, and ends below the ten minutes that GitHub allows. One is used

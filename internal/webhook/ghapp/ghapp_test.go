@@ -97,6 +97,7 @@ type tokenServer struct {
 	*httptest.Server
 	mu     sync.Mutex
 	status int
+	said   string // beside a refusal
 	asked  []map[string]any
 	jwts   []string
 	auth   []string
@@ -114,6 +115,10 @@ func newGitHub(t *testing.T) *tokenServer {
 		g.asked = append(g.asked, in)
 		g.jwts = append(g.jwts, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		w.WriteHeader(g.status)
+		if g.status != http.StatusCreated {
+			_ = json.NewEncoder(w).Encode(map[string]any{"message": g.said})
+			return
+		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"token": "installation-" + r.PathValue("id"), "expires_at": time.Now().Add(time.Hour)})
 	})
 	mux.HandleFunc("GET /api/v3/ok", func(_ http.ResponseWriter, r *http.Request) {
@@ -177,18 +182,28 @@ func TestATokenIsForOneRepositoryWithTheLeastPermissions(t *testing.T) {
 func TestARefusedTokenIsNamedByWhatMendsIt(t *testing.T) {
 	t.Parallel()
 	g, key := newGitHub(t), newKey(t, 2048)
-	for status, want := range map[int]error{
-		403: ErrNotInstalled, 404: ErrNotInstalled, 401: forge.ErrUnauthorized, 422: forge.ErrForbidden, 429: forge.ErrRateLimited, 500: forge.ErrUnavailable,
+	for _, c := range []struct {
+		status int
+		said   string
+		want   error
+	}{
+		{403, "", ErrNotInstalled}, {404, "", ErrNotInstalled}, {401, "", forge.ErrUnauthorized}, {429, "", forge.ErrRateLimited}, {500, "", forge.ErrUnavailable},
+		{422, "", forge.ErrForbidden},
+		{422, "The permissions requested are not granted to this installation.", forge.ErrForbidden},
+		{422, "There is at least one repository that does not exist or is not accessible to the parent installation.", ErrNotInstalled},
 	} {
 		app, err := New(Config{BaseURL: g.URL + "/api/v3", AppID: 12, Key: key})
 		if err != nil {
 			t.Fatal(err)
 		}
 		g.mu.Lock()
-		g.status = status
+		g.status, g.said = c.status, c.said
 		g.mu.Unlock()
-		if _, err := app.Client(context.Background(), 34, "octo", "shop"); !errors.Is(err, want) {
-			t.Errorf("%d: %v, want %v", status, err, want)
+		if _, err := app.Client(context.Background(), 34, "octo", "shop"); !errors.Is(err, c.want) {
+			t.Errorf("%d %s: %v, want %v", c.status, c.said, err, c.want)
+		}
+		if _, _, err := app.RunToken(context.Background(), 34, 5); !errors.Is(err, c.want) {
+			t.Errorf("a run's token, %d %s: %v, want %v", c.status, c.said, err, c.want)
 		}
 		if _, err := app.Client(context.Background(), 0, "octo", "shop"); !errors.Is(err, ErrNotInstalled) {
 			t.Errorf("no installation: %v", err)
