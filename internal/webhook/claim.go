@@ -50,6 +50,8 @@ type Claim struct {
 	File  string // the workflow
 	Issue int
 	Full  int `json:",omitempty"` // of a watched repository: so many pull requests leave no room; 0 where nobody has said
+	// Roomless: the run takes no room for a draft and so leaves none, and Issue may be the number of a change. Claims of before do not say.
+	Roomless bool `json:",omitempty"`
 }
 
 // Held are all names but the id.

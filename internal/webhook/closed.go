@@ -86,6 +86,9 @@ func (h *Handler) unlabel(ctx context.Context, f Forge, number int) error {
 // freed hands the room on that a run of ours had and leaves without a pull request. One whose issue waits itself, or goes on, or
 // has a draft, leaves none: otherwise each run that finds no room would start the next one like it, without end.
 func (h *Handler) freed(ctx context.Context, d *delivery, c Claim) answer {
+	if c.Roomless {
+		return accepted(StatusRecorded, "no_room")
+	}
 	f, a, ok := h.connect(ctx, d)
 	if !ok {
 		return a

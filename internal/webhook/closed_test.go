@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/trigger"
@@ -326,5 +328,113 @@ func TestAClosedIssueLosesOurLabels(t *testing.T) {
 	body := event(map[string]any{"action": "closed"}, 3, nil)
 	if g := r.deliver("issues", "d1", body); g.Code != 202 || g.Reason != "closed" || !slices.Equal(b.removed, []string{"proctor", "proctor:queued"}) || r.w.dispatched() != 0 {
 		t.Errorf("%v, taken off %q, %d dispatched", g, b.removed, r.w.dispatched())
+	}
+}
+
+// noted is a comment of ann's on GitLab: on merge request or issue 3 of the project.
+func noted(on, text string, id int) []byte {
+	subject := map[string]string{"MergeRequest": "merge_request", "Issue": "issue"}[on]
+	return fmt.Appendf(nil, `{"object_kind":"note","user":{"id":7,"username":"ann"},"project":{"id":5,"path_with_namespace":"group/sub/shop","default_branch":"trunk"},
+		"object_attributes":{"id":%d,"note":%q,"noteable_type":%q,"action":"create"},
+		%q:{"id":900,"iid":3,"title":"Issue 3","description":"as said","state":"opened","source_branch":"proctor/issue-5","target_branch":"trunk","source_project_id":5,"target_project_id":5}}`, id, text, on, subject)
+}
+
+// INV-45: a run that takes no room leaves none: a draft that it goes on with has its own, and on GitLab an issue of its number knows nothing of it. Neither
+// the end that is told of nor one that nobody told starts somebody who waits. The control is a run that could have had a draft.
+func TestTheEndOfARunThatTookNoRoomStartsNobody(t *testing.T) {
+	t.Parallel()
+	onPull := map[string]any{"issue.pull_request": map[string]any{}}
+	ask := map[string]func(r *rig, text string) got{
+		"GitHub issue": func(r *rig, text string) got { return r.deliver("issue_comment", "d1", commented(3, 9, text, nil)) },
+		"GitHub pull":  func(r *rig, text string) got { return r.deliver("issue_comment", "d1", commented(3, 9, text, onPull)) },
+		"GitLab issue": func(r *rig, text string) got { return r.gitlab("Note Hook", "d1", noted("Issue", text, 9)) },
+		"GitLab merge": func(r *rig, text string) got { return r.gitlab("Note Hook", "d1", noted("MergeRequest", text, 9)) },
+	}
+	for _, c := range []struct {
+		where, text string
+		runs        int
+	}{
+		{"GitHub pull", "/proctor status", 1}, {"GitHub pull", "/proctor fix", 1}, {"GitHub pull", "/proctor resume", 1},
+		{"GitLab merge", "/proctor status", 1}, {"GitLab merge", "/proctor fix", 1},
+		{"GitHub issue", "/proctor status", 1}, {"GitLab issue", "/proctor explain", 1},
+		{"GitHub issue", "/proctor run", 2}, {"GitLab issue", "/proctor retry", 2}, // the controls
+	} {
+		for _, heard := range []bool{true, false} {
+			s := watched(t, nil, 8)
+			s.w.issue = func(n int) forge.Issue {
+				return forge.Issue{Number: n, Title: title(n), Body: "as said", State: "open", Labels: []string{map[bool]string{true: "mine", false: "proctor:queued"}[n == 3]}}
+			}
+			s.b.open = 1
+			first := ask[c.where](s.rig, c.text)
+			if first.Status != "dispatched" {
+				t.Fatalf("%v: %v", c, first)
+			}
+			switch {
+			case !heard:
+				s.b.over = true
+				s.reap(31 * time.Minute)
+				s.reap(6 * time.Minute)
+			case strings.HasPrefix(c.where, "GitHub"):
+				s.completed(3, first.Run)
+			default:
+				s.gitlab("Pipeline Hook", "d2", fmt.Appendf(nil, `{"object_kind":"pipeline","user":{"id":7,"username":"ann"},"project":{"id":5,"path_with_namespace":"group/sub/shop","default_branch":"trunk"},
+					"object_attributes":{"id":31,"ref":"trunk","tag":false,"source":"api","status":"success","variables":[{"key":"PROCTOR_ID","value":%q}]}}`, first.Run))
+			}
+			if held, err := s.store.Find(t.Context(), []string{first.Run}); err != nil || held.State != webhook.Ended {
+				t.Errorf("INV-45 %v, heard %v: its claim is %s, %v", c, heard, held.State, err)
+			}
+			if len(s.w.runs) != c.runs || c.runs == 2 && s.w.runs[1][trigger.InputIssue] != "8" {
+				t.Errorf("INV-45 %v, heard %v: runs for %q, want %d", c, heard, s.issues(), c.runs)
+			}
+		}
+	}
+}
+
+// A claim that was written before claims said so is read as one that may leave room.
+func TestAClaimOfBeforeIsReadAsItWas(t *testing.T) {
+	t.Parallel()
+	var c webhook.Claim
+	const before = `{"ID":"proctor-1","Keys":["body:x"],"Turn":"","Attempt":1,"State":2,"Created":"2026-03-04T12:00:00Z","Expires":"2026-03-04T12:30:00Z",
+		"To":{"Forge":"github","Repo":{"Owner":"octo","Name":"shop","ID":5},"Install":6},"File":"proctor.yml","Issue":3}`
+	if err := json.Unmarshal([]byte(before), &c); err != nil || c.Roomless || c.Issue != 3 || c.State != webhook.Dispatched || c.To.Install != 6 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if now, err := json.Marshal(c); err != nil || strings.Contains(string(now), "Roomless") {
+		t.Errorf("it is written as %s, %v", now, err)
+	}
+}
+
+// talking is a board with comments on changes.
+type talking struct {
+	*board
+	acknowledged []forge.Place
+}
+
+func (w *talking) CommentAt(context.Context, forge.Place, int64) (forge.Comment, error) {
+	return forge.Comment{}, forge.ErrNotFound
+}
+
+func (w *talking) Answer(context.Context, forge.Place, string) (forge.Comment, error) {
+	return forge.Comment{}, forge.ErrForbidden
+}
+
+func (w *talking) Acknowledge(_ context.Context, at forge.Place, _ int64, _ forge.Reaction) error {
+	w.acknowledged = append(w.acknowledged, at)
+	return nil
+}
+
+func TestACommandOnAMergeRequestIsAcknowledgedThere(t *testing.T) {
+	t.Parallel()
+	var w *talking
+	r := newRig(t, func(c *webhook.Config) {
+		c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return w, nil }
+	})
+	w = &talking{board: &board{world: r.w}}
+	if g := r.gitlab("Note Hook", "d1", noted("MergeRequest", "/proctor status", 9)); g.Status != "dispatched" || !slices.Equal(w.acknowledged, []forge.Place{{Number: 3, Change: true}}) || len(r.w.reactions) != 0 {
+		t.Errorf("%v, acknowledged at %v, %d reactions on an issue", g, w.acknowledged, len(r.w.reactions))
+	}
+	// The control: on an issue it is the issue's comment.
+	if g := r.gitlab("Note Hook", "d2", noted("Issue", "/proctor status", 10)); g.Status != "dispatched" || len(w.acknowledged) != 1 || len(r.w.reactions) != 1 {
+		t.Errorf("control: %v, acknowledged at %v, %d reactions on an issue", g, w.acknowledged, len(r.w.reactions))
 	}
 }

@@ -171,8 +171,10 @@ func (h *Handler) hopeless(c Claim, err error) bool {
 
 // ended notes the end of a run that no delivery told of, and so left its room to nobody.
 func (h *Handler) ended(ctx context.Context, c Claim) error {
-	if err := h.watch(ctx, c.To, c.Issue); err != nil {
-		return err
+	if !c.Roomless {
+		if err := h.watch(ctx, c.To, c.Issue); err != nil {
+			return err
+		}
 	}
 	return h.cfg.Store.Mark(ctx, c.ID, c.Attempt, Ended, h.cfg.Leases.Ended)
 }

@@ -206,7 +206,7 @@ func (h *Handler) claim(ctx context.Context, d *delivery) (Claim, answer, bool) 
 	key := eventKey(d.t, d.body)
 	d.t.ID = trigger.NewID(key)
 	c, err := h.cfg.Store.Claim(ctx, Claim{
-		ID: d.t.ID, Keys: append(d.keys(), "event:"+key), Turn: d.turn, File: h.cfg.Workflow, Issue: d.t.Issue.Number,
+		ID: d.t.ID, Keys: append(d.keys(), "event:"+key), Turn: d.turn, File: h.cfg.Workflow, Issue: d.t.Issue.Number, Roomless: roomless(d.t),
 		To: Target{Forge: d.t.Forge, Repo: d.t.Repo, Install: d.t.Install},
 	}, h.cfg.Leases.Claimed)
 	switch {
@@ -222,9 +222,24 @@ func (h *Handler) claim(ctx context.Context, d *delivery) (Claim, answer, bool) 
 	return c, answer{}, true
 }
 
+// roomless: what goes on with a change has its room already, and other commands than those that start a run need none.
+func roomless(t trigger.Trigger) bool {
+	if t.Change != nil || t.Command == nil {
+		return t.Change != nil
+	}
+	info, ok := t.Command.Info()
+	return !ok || !info.Starts || info.Missing != ""
+}
+
 // react is a courtesy: its failure changes nothing.
 func (h *Handler) react(ctx context.Context, f Forge, t trigger.Trigger, r forge.Reaction) {
-	if rc, ok := f.(forge.Reactor); ok && t.Command != nil {
+	if t.Command == nil {
+		return
+	}
+	if talker, ok := f.(forge.Talker); ok && t.Change != nil {
+		// On GitLab the comment is the merge request's, and an issue of its number is somebody else's.
+		_ = talker.Acknowledge(ctx, forge.Place{Number: t.Change.Number, Change: true}, t.Command.CommentID, r)
+	} else if rc, ok := f.(forge.Reactor); ok {
 		_ = rc.React(ctx, t.Issue.Number, t.Command.CommentID, r)
 	}
 }
