@@ -22,7 +22,9 @@ const (
 	maxLooks    = 20        // in one round
 	putOff      = time.Minute
 	lookTime    = 30 * time.Second
-	eventLook   = "look" // in the log
+	oneLook     = 10 * time.Second // at one repository: one whose forge is slow leaves time for others
+	unstarted   = 20               // waiting requests in a row
+	eventLook   = "look"           // in the log
 )
 
 func isWatch(c Claim) bool { return strings.HasPrefix(c.ID, watchPrefix) }
@@ -112,7 +114,7 @@ func (h *Handler) due(ctx context.Context, all []Claim, most int) (mine []Claim,
 	return mine, err
 }
 
-// look looks at those that are due. What there is no time for has its next look later.
+// look looks at those that are due. What there is no time for has its next look later, and so has a repository that takes too long.
 func (h *Handler) look(ctx context.Context, due []Claim) (started int) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -120,7 +122,7 @@ func (h *Handler) look(ctx context.Context, due []Claim) (started int) {
 		if ctx.Err() != nil {
 			return started
 		}
-		a, err := h.lookAt(ctx, c)
+		a, err := h.lookSoon(ctx, c)
 		if err != nil && a.Status == "" {
 			a = later("store")
 		}
@@ -133,6 +135,12 @@ func (h *Handler) look(ctx context.Context, due []Claim) (started int) {
 		}
 	}
 	return started
+}
+
+func (h *Handler) lookSoon(ctx context.Context, c Claim) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, oneLook)
+	defer cancel()
+	return h.lookAt(ctx, c)
 }
 
 // lookAt starts the oldest waiting request of a repository that has room again, one at a look. The zero answer is for nothing to do.
@@ -163,7 +171,7 @@ func (h *Handler) lookAt(ctx context.Context, c Claim) (answer, error) {
 		}
 	}
 	d := &delivery{forge: c.To.Forge, event: eventLook, t: trigger.Trigger{Forge: c.To.Forge, Repo: c.To.Repo, Install: c.To.Install}}
-	used, err := h.usedRoom(ctx, f, lister, d, queue)
+	used, err := h.usedRoom(ctx, f, lister, d, queue, c.Full)
 	switch {
 	case err != nil:
 		return forgeAnswer(err), err
@@ -182,12 +190,13 @@ func (h *Handler) lookAt(ctx context.Context, c Claim) (answer, error) {
 	return a, d.cause
 }
 
-// usedRoom counts the open pull requests of ours and the runs under way, each of which may become one. A label of a run that has not been heard of for
-// longer than a job may last is what a lost machine left behind.
-func (h *Handler) usedRoom(ctx context.Context, f Forge, lister forge.LabelLister, d *delivery, queue []forge.Issue) (int, error) {
+// usedRoom counts the open pull requests of ours and the runs under way, each of which may become one, up to most, which is 0 for no bound. A label of a
+// run that has not been heard of for longer than a job may last is what a lost machine left behind.
+func (h *Handler) usedRoom(ctx context.Context, f Forge, lister forge.LabelLister, d *delivery, queue []forge.Issue, most int) (int, error) {
 	used, err := h.openPulls(ctx, Target{Forge: d.t.Forge, Repo: d.t.Repo, Install: d.t.Install})
-	if err != nil {
-		return 0, err
+	enough := func() bool { return most > 0 && used >= most }
+	if err != nil || enough() {
+		return used, err
 	}
 	running, err := lister.Labelled(ctx, h.labels().Running())
 	if err != nil {
@@ -198,23 +207,35 @@ func (h *Handler) usedRoom(ctx context.Context, f Forge, lister forge.LabelListe
 			used++
 		}
 	}
-	for _, issue := range queue {
-		next, err := h.waiting(ctx, f, d, issue, "")
-		if errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrMoved) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		switch c, err := h.cfg.Store.Find(ctx, []string{next.turn}); {
-		case errors.Is(err, ErrNoClaim):
+	// Each costs a call. The oldest are started first: behind many in a row that nobody has started there are none.
+	for i, idle := 0, 0; i < len(queue) && idle < unstarted && !enough(); i++ {
+		started, err := h.started(ctx, f, d, queue[i])
+		switch {
 		case err != nil:
 			return 0, err
-		case c.State != Ended:
-			used++
+		case started:
+			used, idle = used+1, 0
+		default:
+			idle++
 		}
 	}
 	return used, nil
+}
+
+// started: an end has started this waiting request, and its run has not ended.
+func (h *Handler) started(ctx context.Context, f Forge, d *delivery, issue forge.Issue) (bool, error) {
+	next, err := h.waiting(ctx, f, d, issue, "")
+	if errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrMoved) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	c, err := h.cfg.Store.Find(ctx, []string{next.turn})
+	if errors.Is(err, ErrNoClaim) {
+		return false, nil
+	}
+	return err == nil && c.State != Ended, err
 }
 
 // holdsRoom: an issue whose run has ended and that waits itself, or goes on, or has a draft, leaves no room.

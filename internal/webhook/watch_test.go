@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -254,5 +255,80 @@ func TestWhereNobodyMayCountAnEndStartsWhatWaits(t *testing.T) {
 		if g := s.completed(8, g.Run); g.String() != c.want {
 			t.Errorf("%v: %v, want %s", c.err, g, c.want)
 		}
+	}
+}
+
+// slowly is a board at a forge that takes its time over each label event.
+type slowly struct {
+	*board
+	each time.Duration
+	asks *int
+}
+
+func (w slowly) LabelEvent(ctx context.Context, n int, label string) (forge.LabelEvent, error) {
+	*w.asks++
+	select {
+	case <-ctx.Done():
+		return forge.LabelEvent{}, ctx.Err()
+	case <-time.After(w.each):
+		return w.board.LabelEvent(ctx, n, label)
+	}
+}
+
+// INV-46: a repository where a hundred wait at a slow forge keeps no other from its look, and is started itself where a look can be had in its time. Time
+// is the bubble's.
+func TestARepositoryWhereManyWaitKeepsNoOtherFromItsLook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		each time.Duration // of a label event where many wait
+		open int           // pull requests there
+		runs []string
+		asks int
+	}{
+		"hardly any answer": {time.Minute, 1, []string{"8"}, 1},
+		"slow":              {1100 * time.Millisecond, 1, []string{"8"}, 10},
+		"as usual":          {300 * time.Millisecond, 1, []string{"101", "8"}, 21},
+		"full":              {time.Second, 3, []string{"8"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				asks := 0
+				var many, few *board
+				s := watched(t, func(cfg *webhook.Config) {
+					cfg.Connect = func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
+						if to.Repo.Name == "many" {
+							return slowly{many, c.each, &asks}, nil
+						}
+						return few, nil
+					}
+					cfg.Pulls = func(_ context.Context, to webhook.Target) (forge.PullCounter, error) {
+						if to.Repo.Name == "many" {
+							return many, nil
+						}
+						return few, nil
+					}
+				})
+				many, few = &board{world: s.w, open: c.open}, &board{world: s.w, open: 1, queued: []int{8}}
+				for n := range 100 {
+					many.queued = append(many.queued, 101+n)
+				}
+				for n, name := range []string{"many", "few"} {
+					to := webhook.Target{Forge: trigger.GitHub, Install: 6, Repo: trigger.Repo{Owner: "octo", Name: name, ID: int64(5 + n), DefaultBranch: "trunk"}}
+					if _, err := s.store.Claim(t.Context(), webhook.Claim{ID: fmt.Sprintf("watch:github:%d:octo/%s", 5+n, name), To: to, Full: 3}, time.Minute); err != nil {
+						t.Fatal(err)
+					}
+					s.clock.Advance(time.Second)
+				}
+				s.clock.Advance(time.Minute)
+				out, err := s.h.Reap(t.Context())
+				if err != nil || out.Started != len(c.runs) || !slices.Equal(s.issues(), c.runs) {
+					t.Errorf("INV-46 %+v, %v: runs for %q, want %q; log %s", out, err, s.issues(), c.runs, s.log)
+				}
+				if asks != c.asks {
+					t.Errorf("INV-46 %d label events were asked for, want %d", asks, c.asks)
+				}
+			})
+		})
 	}
 }
