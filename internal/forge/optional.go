@@ -51,6 +51,12 @@ type RunFinder interface {
 	FindRun(ctx context.Context, file, branch, correlation string, since time.Time) (Run, error)
 }
 
+// RunReader looks at one run that somebody names. GitLab's client alone: there FindRun costs a call for each pipeline, and GitHub's lists tell it all.
+type RunReader interface {
+	// DispatchedRun is the run of that id, ErrNotFound where FindRun could not give it for the same branch, id and time.
+	DispatchedRun(ctx context.Context, id int64, branch, correlation string, since time.Time) (Run, error)
+}
+
 // PushExplainer turns what a refused `git push` printed into an *Error that says what to click. It
 // never runs git: the caller has the output.
 type PushExplainer interface {

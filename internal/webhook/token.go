@@ -237,15 +237,28 @@ func (h *Handler) same(ctx context.Context, c oidc.Claims, claim Claim, d *deliv
 	if !ok {
 		return claim, forbidden(refusedRun), false
 	}
-	run, err := finder.FindRun(ctx, claim.File, claim.To.Repo.DefaultBranch, claim.ID, claim.Created.Add(-time.Minute))
+	id, err := strconv.ParseInt(runID(c, claim), 10, 64)
+	if err != nil {
+		return claim, forbidden(refusedRun), false
+	}
+	run, err := named(ctx, finder, claim, id)
 	switch {
 	case err != nil && !errors.Is(err, forge.ErrNotFound):
 		d.cause = err
 		return claim, later("forge"), false
-	case err != nil, strconv.FormatInt(run.ID, 10) != runID(c, claim), run.Status == "completed":
+	case err != nil, run.ID != id, run.Status == "completed":
 		return claim, forbidden(refusedRun), false
 	}
 	return claim, answer{}, true
+}
+
+// named is the claim's run, where it may be the one of that id. A forge that reads one run need not look among those that were started since.
+func named(ctx context.Context, f forge.RunFinder, c Claim, id int64) (forge.Run, error) {
+	since := c.Created.Add(-time.Minute)
+	if reader, ok := f.(forge.RunReader); ok {
+		return reader.DispatchedRun(ctx, id, c.To.Repo.DefaultBranch, c.ID, since)
+	}
+	return f.FindRun(ctx, c.File, c.To.Repo.DefaultBranch, c.ID, since)
 }
 
 func runID(c oidc.Claims, claim Claim) string {

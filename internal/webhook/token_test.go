@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/trigger"
 	"github.com/proctor-ci/proctor/internal/webhook"
 	"github.com/proctor-ci/proctor/internal/webhook/claimtest"
@@ -429,7 +430,7 @@ func TestTheExchangeIsThereOnlyWhereItIsSet(t *testing.T) {
 }
 
 // labDesk is a desk whose run is a GitLab project's; its issuer signs for GitLab beside another for GitHub.
-func newLabDesk(t *testing.T) (d *desk, hub *oidctest.Issuer) {
+func newLabDesk(t *testing.T, changes ...func(*webhook.Config)) (d *desk, hub *oidctest.Issuer) {
 	t.Helper()
 	d, hub = &desk{issuer: oidctest.New(t), id: trigger.NewID("a label event")}, oidctest.New(t)
 	clock := claimtest.NewClock()
@@ -444,6 +445,9 @@ func newLabDesk(t *testing.T) (d *desk, hub *oidctest.Issuer) {
 	d.rig = newRig(t, func(c *webhook.Config) {
 		c.Now, c.Store = clock.Now, webhook.NewMemory(clock.Now)
 		c.Exchange = &webhook.Exchange{Verify: issuers.Verify, Mint: d.mint, GitLab: d.issuer.URL}
+		for _, change := range changes {
+			change(c)
+		}
 	})
 	d.clock = clock
 	c, err := d.store.Claim(t.Context(), webhook.Claim{ID: d.id, File: "proctor.yml", Issue: 7, To: webhook.Target{
@@ -533,6 +537,42 @@ func TestOnGitLabOnlyTheRunGetsAToken(t *testing.T) {
 				t.Errorf("%d tokens made: %+v", len(d.minted), d.minted)
 			}
 		})
+	}
+}
+
+// reads is a world that reads one run by its id, and where looking for one takes longer than anybody has.
+type reads struct {
+	*world
+	asked []int64
+}
+
+func (w *reads) FindRun(context.Context, string, string, string, time.Time) (forge.Run, error) {
+	return forge.Run{}, context.DeadlineExceeded
+}
+
+func (w *reads) DispatchedRun(ctx context.Context, id int64, branch, correlation string, since time.Time) (forge.Run, error) {
+	w.asked = append(w.asked, id)
+	r, err := w.world.FindRun(ctx, "", branch, correlation, since)
+	if err == nil && r.ID != id {
+		return forge.Run{}, forge.ErrNotFound
+	}
+	return r, err
+}
+
+// INV-47: the pipeline that the identity names is looked at, and no other, however many were started since.
+func TestTheExchangeLooksAtThePipelineThatTheIdentityNames(t *testing.T) {
+	t.Parallel()
+	for pipeline, want := range map[string]string{"1": "200 issued ", "2": "403 refused other_run"} {
+		w := &reads{}
+		d, _ := newLabDesk(t, func(c *webhook.Config) {
+			c.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) { return w, nil }
+		})
+		w.world = d.w
+		claims := d.labClaims()
+		claims["pipeline_id"] = pipeline
+		if a := d.ask(oidctest.Sign(t, d.issuer.RSA, d.header(), claims)); a.String() != want || len(w.asked) != 1 {
+			t.Errorf("INV-47 pipeline %s: %s after looks at %v, want %s", pipeline, a, w.asked, want)
+		}
 	}
 }
 

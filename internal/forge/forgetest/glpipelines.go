@@ -86,7 +86,19 @@ func glPipelines(c *glCall) (int, any, error) {
 			out = append(out, c.g.pipelineJSON(p))
 		}
 	}
+	if c.r.URL.Query().Get("sort") == "asc" {
+		slices.Reverse(out)
+	}
 	return http.StatusOK, glPage(c, out), nil
+}
+
+func glPipeline(c *glCall) (int, any, error) {
+	for _, p := range c.g.pipelines {
+		if p.ID == int64(c.number("id")) {
+			return http.StatusOK, c.g.pipelineJSON(p), nil
+		}
+	}
+	return 0, nil, glRefuse(http.StatusNotFound, "404 Not found")
 }
 
 func glVariables(c *glCall) (int, any, error) {

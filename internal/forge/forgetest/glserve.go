@@ -205,6 +205,7 @@ func (g *GitLab) routes() []glRoute {
 		{"GET " + p + "/merge_requests/{iid}/discussions/{discussion}", false, "", false, glGetDiscussion},
 		{"POST " + p + "/merge_requests/{iid}/discussions/{discussion}/notes", true, "guest", false, glReply},
 		{"GET " + p + "/pipelines", false, "", false, glPipelines},
+		{"GET " + p + "/pipelines/{id}", false, "", false, glPipeline},
 		{"GET " + p + "/pipelines/{id}/jobs", false, "", false, glJobs},
 		{"GET " + p + "/jobs/{id}/trace", false, "", false, glTrace},
 		{"GET " + p + "/pipelines/{id}/variables", false, "", false, glVariables},

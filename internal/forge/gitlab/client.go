@@ -69,6 +69,7 @@ var (
 	_ forge.Reactor       = (*Client)(nil)
 	_ forge.Requester     = (*Client)(nil)
 	_ forge.RunFinder     = (*Client)(nil)
+	_ forge.RunReader     = (*Client)(nil)
 	_ forge.PushExplainer = (*Client)(nil)
 )
 

@@ -2,11 +2,14 @@ package gitlab_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,6 +101,70 @@ func TestATriggerTokenStartsAPipelineWithTheInputsAsVariables(t *testing.T) {
 	}
 	if d := cmp.Diff(map[string]string{"PROCTOR_ISSUE": "7", "PROCTOR_ID": "p-1"}, p[0].Variables); d != "" {
 		t.Errorf("variables (-want +got):\n%s", d)
+	}
+}
+
+// INV-47: a pipeline is told by its id with two calls, and found with one look at it, however many were started after it.
+func TestAPipelineIsFoundThoughManyWereStartedAfterIt(t *testing.T) {
+	t.Parallel()
+	w := forgesuite.GitLab(t, func(t *testing.T, g *forgetest.GitLab, token string, clock *forgesuite.Clock) forge.Forge {
+		t.Helper()
+		c, err := gitlab.New(gitlab.Config{ServerURL: g.URL(), Project: g.Project(), Token: token, Now: clock.Now, Sleep: clock.Sleep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	})
+	site, c, since := w.Site.(*forgetest.GitLab), w.Forge.(*gitlab.Client), w.Clock.Now()
+	start := func(branch, id string) int64 {
+		t.Helper()
+		if err := c.Dispatch(t.Context(), "", branch, map[string]string{"issue": "7", "proctor_id": id}); err != nil {
+			t.Fatal(err)
+		}
+		all := site.Pipelines()
+		return all[len(all)-1].ID
+	}
+	ours := start("main", "p-1")
+	if err := site.StartDisguised("main", "p-1"); err != nil {
+		t.Fatal(err)
+	}
+	pushed := site.Pipelines()[1].ID
+	for n := range 100 {
+		start("main", fmt.Sprint("q-", n))
+	}
+	files := forgesuite.Files()
+	files[".gitlab-ci.yml"] = &fstest.MapFile{Data: []byte("proctor:\n  script: [mine]\n")}
+	if _, err := site.Commit(t.Context(), "mine", files, "Mine"); err != nil {
+		t.Fatal(err)
+	}
+	branch := start("mine", "p-1")
+	calls := func() int { return len(site.Requests()) }
+	for name, ask := range map[string]struct {
+		look func() (forge.Run, error)
+		most int
+	}{
+		"by its id": {func() (forge.Run, error) { return c.DispatchedRun(t.Context(), ours, "main", "p-1", since) }, 2},
+		"looked up": {func() (forge.Run, error) { return c.FindRun(t.Context(), "", "main", "p-1", since) }, 2},
+	} {
+		before := calls()
+		if r, err := ask.look(); err != nil || r.ID != ours || r.Ref != "main" || r.Status != "queued" || r.Title != "p-1" || calls()-before != ask.most {
+			t.Errorf("INV-47 %s: %+v, %v, after %d calls, want %d", name, r, err, calls()-before, ask.most)
+		}
+	}
+	for name, look := range map[string]func() (forge.Run, error){
+		"another's":      func() (forge.Run, error) { return c.DispatchedRun(t.Context(), ours, "main", "p-2", since) },
+		"a push":         func() (forge.Run, error) { return c.DispatchedRun(t.Context(), pushed, "main", "p-1", since) },
+		"another branch": func() (forge.Run, error) { return c.DispatchedRun(t.Context(), branch, "main", "p-1", since) },
+		"of before": func() (forge.Run, error) {
+			return c.DispatchedRun(t.Context(), ours, "main", "p-1", w.Clock.Now().Add(time.Hour))
+		},
+		"none of that id":   func() (forge.Run, error) { return c.DispatchedRun(t.Context(), 9, "main", "p-1", since) },
+		"none that is ours": func() (forge.Run, error) { return c.FindRun(t.Context(), "", "main", "p-2", since) },
+	} {
+		before := calls()
+		if r, err := look(); !errors.Is(err, forge.ErrNotFound) || r != (forge.Run{}) || calls()-before > 31 {
+			t.Errorf("INV-47 %s: %+v, %v, after %d calls", name, r, err, calls()-before)
+		}
 	}
 }
 

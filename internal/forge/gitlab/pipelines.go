@@ -56,34 +56,92 @@ func (c *Client) Dispatch(ctx context.Context, _, ref string, inputs map[string]
 	})
 }
 
+// maxCandidates bounds a look for a pipeline: GitLab does not list variables, so that each candidate costs a call.
+const maxCandidates = 30
+
 // FindRun looks for a pipeline on branch since that Dispatch can have made and whose PROCTOR_ID variable is correlation: a push can bring
-// variables too. GitLab does not list
-// variables, so each candidate costs one call; the time bounds them.
+// variables too. It begins with the oldest, among which the one that was asked for at that time is, however many have been started since, and
+// gives up after maxCandidates.
 func (c *Client) FindRun(ctx context.Context, _, branch, correlation string, since time.Time) (forge.Run, error) {
 	k := call{what: c.in("look for pipeline " + correlation)}
-	pipelines, err := every(ctx, c, k, func(page gitlab.ListOptions, opt gitlab.RequestOptionFunc) ([]*gitlab.PipelineInfo, *gitlab.Response, error) {
-		return c.api.Pipelines.ListProjectPipelines(c.project, &gitlab.ListProjectPipelinesOptions{ListOptions: page, Ref: &branch, UpdatedAfter: &since}, opt)
-	})
-	if err != nil {
-		return forge.Run{}, err
+	o := &gitlab.ListProjectPipelinesOptions{
+		Ref: &branch, UpdatedAfter: &since, OrderBy: gitlab.Ptr("id"), Sort: gitlab.Ptr("asc"), ListOptions: gitlab.ListOptions{Page: 1, PerPage: perPage},
 	}
-	for _, p := range pipelines {
-		if at(p.CreatedAt).Before(since) || p.Ref != branch || p.Source != "api" && p.Source != "trigger" {
-			continue
-		}
-		var vars []*gitlab.PipelineVariable
+	looks := 0
+	for range maxListPages {
+		var page []*gitlab.PipelineInfo
+		next := 0
 		err := c.do(ctx, k, func(_ int, opt gitlab.RequestOptionFunc) (resp *gitlab.Response, err error) {
-			vars, resp, err = c.api.Pipelines.GetPipelineVariables(c.project, p.ID, opt)
+			page, resp, err = c.api.Pipelines.ListProjectPipelines(c.project, o, opt)
+			if err == nil {
+				next = resp.NextPage
+			}
 			return resp, err
 		})
 		if err != nil {
 			return forge.Run{}, err
 		}
-		if slices.ContainsFunc(vars, func(v *gitlab.PipelineVariable) bool { return v.Key == "PROCTOR_ID" && v.Value == correlation }) {
-			return run(p, correlation), nil
+		for _, p := range page {
+			if !dispatched(p, branch, since) {
+				continue
+			}
+			if looks++; looks > maxCandidates {
+				return forge.Run{}, noPipeline(k, fmt.Sprintf("none of the first %d pipelines since carries this id", maxCandidates))
+			}
+			switch ours, err := c.carries(ctx, k, p.ID, correlation); {
+			case err != nil:
+				return forge.Run{}, err
+			case ours:
+				return run(p, correlation), nil
+			}
+		}
+		if o.Page = next; next == 0 {
+			break
 		}
 	}
-	return forge.Run{}, &forge.Error{Op: k.what, Kind: forge.ErrNotFound, Said: "no pipeline carries this id"}
+	return forge.Run{}, noPipeline(k, "no pipeline carries this id")
+}
+
+// DispatchedRun implements forge.RunReader.
+func (c *Client) DispatchedRun(ctx context.Context, id int64, branch, correlation string, since time.Time) (forge.Run, error) {
+	k := call{what: c.in(fmt.Sprintf("read pipeline %d", id)), missing: "the pipeline was deleted"}
+	var p *gitlab.Pipeline
+	err := c.do(ctx, k, func(_ int, opt gitlab.RequestOptionFunc) (resp *gitlab.Response, err error) {
+		p, resp, err = c.api.Pipelines.GetPipeline(c.project, int(id), opt)
+		return resp, err
+	})
+	if err != nil {
+		return forge.Run{}, err
+	}
+	info := &gitlab.PipelineInfo{ID: p.ID, Status: p.Status, Source: p.Source, Ref: p.Ref, SHA: p.SHA, WebURL: p.WebURL, CreatedAt: p.CreatedAt}
+	if p.Tag || !dispatched(info, branch, since) {
+		return forge.Run{}, noPipeline(k, "it was not dispatched on this branch")
+	}
+	switch ours, err := c.carries(ctx, k, p.ID, correlation); {
+	case err != nil:
+		return forge.Run{}, err
+	case !ours:
+		return forge.Run{}, noPipeline(k, "it does not carry this id")
+	}
+	return run(info, correlation), nil
+}
+
+func noPipeline(k call, said string) error {
+	return &forge.Error{Op: k.what, Kind: forge.ErrNotFound, Said: said}
+}
+
+// dispatched: Dispatch can have made it.
+func dispatched(p *gitlab.PipelineInfo, branch string, since time.Time) bool {
+	return !at(p.CreatedAt).Before(since) && p.Ref == branch && (p.Source == "api" || p.Source == "trigger")
+}
+
+func (c *Client) carries(ctx context.Context, k call, pipeline int, correlation string) (bool, error) {
+	var vars []*gitlab.PipelineVariable
+	err := c.do(ctx, k, func(_ int, opt gitlab.RequestOptionFunc) (resp *gitlab.Response, err error) {
+		vars, resp, err = c.api.Pipelines.GetPipelineVariables(c.project, pipeline, opt)
+		return resp, err
+	})
+	return slices.ContainsFunc(vars, func(v *gitlab.PipelineVariable) bool { return v.Key == "PROCTOR_ID" && v.Value == correlation }), err
 }
 
 // run tells a pipeline's state in the words of forge.Run.
