@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/proctor-ci/proctor/internal/forge"
 	"github.com/proctor-ci/proctor/internal/policy"
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
@@ -63,8 +64,11 @@ func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	case err != nil:
 		d.cause = err
 		return later("store")
-	case c.To.Forge != d.t.Forge || c.To.Repo.ID != d.t.Repo.ID || c.To.Repo.FullName() != d.t.Repo.FullName() || !c.dispatchedAs(*d.t.Run):
+	case c.To.Forge != d.t.Forge || c.To.Repo.ID != d.t.Repo.ID || c.To.Repo.FullName() != d.t.Repo.FullName():
 		return accepted(StatusIgnored, string(trigger.ReasonOtherRun))
+	}
+	if a, ok := h.isRunOf(ctx, c, d); !ok {
+		return a
 	}
 	state, lease := h.stateOf(d.t.Run.Status)
 	if state == 0 {
@@ -85,6 +89,29 @@ func (h *Handler) progress(ctx context.Context, d *delivery) answer {
 	a := accepted(StatusRecorded, state.String())
 	a.Run = c.ID
 	return a
+}
+
+// isRunOf: the delivery's run is the one that was dispatched for the claim. A message that was queued before deliveries told a run's file and
+// branch has neither, so that the forge is asked which run is the claim's.
+func (h *Handler) isRunOf(ctx context.Context, c Claim, d *delivery) (answer, bool) {
+	other := accepted(StatusIgnored, string(trigger.ReasonOtherRun))
+	if d.t.Run.Branch != "" {
+		return other, c.dispatchedAs(*d.t.Run)
+	}
+	f, a, ok := h.connect(ctx, d)
+	if !ok {
+		return a, false
+	}
+	finder, ok := f.(forge.RunFinder)
+	if !ok {
+		return other, false
+	}
+	run, err := named(ctx, finder, c, d.t.Run.ID)
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		d.cause = err
+		return forgeAnswer(err), false
+	}
+	return other, err == nil && run.ID == d.t.Run.ID
 }
 
 // stateOf maps both the event's and forge.Run's words.

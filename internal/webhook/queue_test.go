@@ -476,3 +476,42 @@ func TestClaimsThatNobodyCanBeAskedAboutHoldUpNoOther(t *testing.T) {
 		}
 	}
 }
+
+// INV-45: the end of a run that was queued before messages told a run's file and branch is still its end, where the forge has that run for the claim.
+func TestAnEndThatWasQueuedBeforeRunsHadABranchIsLookedUp(t *testing.T) {
+	t.Parallel()
+	const before = `{"Version":1,"Delivery":"d2","Event":"workflow_run","Body":"body:x","Trigger":{"Forge":"github","Kind":"run","Event":"workflow_run","Action":"completed",
+		"Repo":{"Owner":"octo","Name":"shop","ID":5,"DefaultBranch":"trunk"},"Install":6,"Actor":{"Login":"ann","ID":7},"ID":%q,"Run":{"ID":%d,"Title":"","Status":"completed","Conclusion":"failure"}}}`
+	for name, c := range map[string]struct {
+		run   int64 // that the message tells of; the forge has run 1
+		away  bool
+		retry bool
+		state webhook.State
+	}{
+		"ours":              {1, false, false, webhook.Ended},
+		"another's":         {8, false, false, webhook.Dispatched},
+		"the forge is away": {1, true, true, webhook.Dispatched},
+	} {
+		away := false
+		var r *rig
+		r = newRig(t, func(cfg *webhook.Config) {
+			cfg.Connect = func(context.Context, webhook.Target) (webhook.Forge, error) {
+				if away {
+					return nil, forge.ErrUnavailable
+				}
+				return r.w, nil
+			}
+		})
+		first := r.deliver("issues", "d1", labeled(3, nil))
+		away = c.away
+		var m webhook.Message
+		if err := json.Unmarshal(fmt.Appendf(nil, before, first.Run, c.run), &m); err != nil {
+			t.Fatal(err)
+		}
+		retry, err := r.h.Work(t.Context(), m)
+		held, ferr := r.store.Find(t.Context(), []string{first.Run})
+		if err != nil || ferr != nil || retry != c.retry || held.State != c.state {
+			t.Errorf("INV-45 %s: again %v, %v; the claim is %s, %v; log %s", name, retry, err, held.State, ferr, r.log)
+		}
+	}
+}
