@@ -8,7 +8,7 @@ LDFLAGS  = -s -w -buildid= -X $(APP).version=$(VERSION) -X $(APP).commit=$(COMMI
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 AGENT   ?= script
 OUT     ?= bin
-CLIS    ?= 4
+CLIS    ?= 3
 IMAGE    = podman runc netavark golang-github-containers-common mmdebstrap
 DEBIAN   = podman runc netavark golang-github-containers-common iproute2 default-jre-headless openssl
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,7 @@ type realCLI struct {
 	forgets bool                                         // after torn streams it asks for the answer in one piece
 	patient bool                                         // it waits out throttles itself for as long as it is let
 	trusts  bool                                         // it takes the words of an answer that broke off for a whole one, after one more try
+	spills  bool                                         // it loses what a pipe does not take at once: of a long line on a busy machine, the end
 }
 
 func realCLIs() []realCLI {
@@ -55,7 +57,7 @@ func realCLIs() []realCLI {
 			},
 		},
 		{
-			name: "opencode", version: OpenCodeVersion, program: realOpenCode, api: meter.OpenAI, model: "gpt-5.6", patient: true,
+			name: "opencode", version: OpenCodeVersion, program: realOpenCode, api: meter.OpenAI, model: "gpt-5.6", patient: true, spills: true,
 			run: func(line string) agenttest.Tool {
 				return agenttest.Tool{Name: "bash", Input: map[string]any{"command": line, "description": "Run it"}}
 			},
@@ -144,6 +146,11 @@ func TestE2EContractEditsAndRuns(t *testing.T) {
 		)
 		e := newE2EOf(t, c, agenttest.Turns(turns...), 20*money.Dollar)
 		o, events := e.run(t)
+		for try := 1; c.spills && o.Kind == Incomplete && slices.Contains(o.Warnings, "bad_line") && try < 3; try++ {
+			// A line that was cut is read as one, and never as an end. Whether the whole of it can be read shows the next try.
+			e = newE2EOf(t, c, agenttest.Turns(turns...), 20*money.Dollar)
+			o, events = e.run(t)
+		}
 		if o.Kind != OK || o.Final != "All is done." || len(o.Denied) != 0 {
 			t.Fatalf("%+v\n%+v", o, events)
 		}
