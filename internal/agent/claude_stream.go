@@ -188,12 +188,7 @@ func (c *claudeReader) classify(o object, text string) verdict {
 	return byWords(text)
 }
 
-func (c *claudeReader) tell(e Event) {
-	if c.on != nil {
-		e.Text, e.Tool = printable(e.Text, eventMax), printable(e.Tool, 80)
-		c.on(e)
-	}
-}
+func (c *claudeReader) tell(e Event) { tell(c.on, e) }
 
 func firstString(list []json.RawMessage) string {
 	for _, raw := range list {

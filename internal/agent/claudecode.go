@@ -19,16 +19,8 @@ const ClaudeCodeVersion = "2.1.332"
 type claudeCode struct{ cli }
 
 func newClaudeCode(o Options) (Agent, error) {
-	return &claudeCode{newCLI(o, "claude-code", "claude")}, nil
-}
-
-// Check looks for the executable.
-func (c *claudeCode) Check(context.Context) error {
-	if _, err := c.o.find("claude"); err != nil {
-		return fmt.Errorf("agent claude-code: %w; install it with `npm install --ignore-scripts --prefix DIR @anthropic-ai/claude-code-linux-x64@%s` and add DIR/node_modules/@anthropic-ai/claude-code-linux-x64 to PATH",
-			err, ClaudeCodeVersion)
-	}
-	return nil
+	return &claudeCode{newCLI(o, "claude-code", "claude",
+		"it with `npm install --ignore-scripts --prefix DIR @anthropic-ai/claude-code-linux-x64@"+ClaudeCodeVersion+"` and add DIR/node_modules/@anthropic-ai/claude-code-linux-x64 to PATH")}, nil
 }
 
 // claudeArgs are the arguments of every call. Settings, servers, skills and commands that a repository

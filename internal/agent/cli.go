@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -17,13 +18,27 @@ import (
 type cli struct {
 	o             Options
 	name, program string
+	install       string // what brings the program
 }
 
-func newCLI(o Options, name, program string) cli {
+func newCLI(o Options, name, program, install string) cli {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	return cli{o, name, program}
+	return cli{o, name, program, install}
+}
+
+// Check looks for the executable.
+func (c cli) Check(context.Context) error {
+	_, err := c.o.find(c.program)
+	return c.lacking(err)
+}
+
+func (c cli) lacking(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("agent %s: %w; install %s", c.name, err, c.install)
 }
 
 // Name is the agent's in the configuration.
@@ -47,6 +62,21 @@ type Versioner interface {
 
 // onlyDirs is the task of a call that asks no model.
 func onlyDirs(t Task) Task { return Task{Dir: t.Dir, Home: t.Home, Tmp: t.Tmp} }
+
+// versionWith asks the program, with a state directory of its own, for its version. argv and env are made for what was found.
+func (c cli) versionWith(ctx context.Context, t Task, argv func(program string) (argv, dirs []string), env func(program, state string) []string) (string, error) {
+	program, err := c.o.find(c.program)
+	if err != nil {
+		return "", c.lacking(err)
+	}
+	state, err := c.stateDir(t)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(state)
+	line, dirs := argv(program)
+	return c.askVersion(ctx, t, line, env(program, state), dirs)
+}
 
 // askVersion runs argv, which prints a version, with the directories that the program reads.
 func (c cli) askVersion(ctx context.Context, t Task, argv, env, dirs []string) (string, error) {

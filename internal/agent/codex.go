@@ -21,15 +21,9 @@ const codexKey = "PROCTOR_MODEL_KEY"
 // codex drives OpenAI's Codex CLI without a person.
 type codex struct{ cli }
 
-func newCodex(o Options) (Agent, error) { return &codex{newCLI(o, "codex", "codex")}, nil }
-
-// Check looks for the executable.
-func (c *codex) Check(context.Context) error {
-	if _, err := c.o.find("codex"); err != nil {
-		return fmt.Errorf("agent codex: %w; install it with `npm install --ignore-scripts --prefix DIR @openai/codex-linux-x64@npm:@openai/codex@%s-linux-x64` and add DIR/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin to PATH",
-			err, CodexVersion)
-	}
-	return nil
+func newCodex(o Options) (Agent, error) {
+	return &codex{newCLI(o, "codex", "codex",
+		"it with `npm install --ignore-scripts --prefix DIR @openai/codex-linux-x64@npm:@openai/codex@"+CodexVersion+"-linux-x64` and add DIR/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin to PATH")}, nil
 }
 
 // codexArgs are the arguments of every call: what would be a configuration file, so that none that an earlier
@@ -159,14 +153,9 @@ func checkCodexArgs(args []string) ([]string, error) {
 
 // Version asks the installed CLI for its version; it costs nothing.
 func (c *codex) Version(ctx context.Context, t Task) (string, error) {
-	program, err := c.o.find("codex")
-	if err != nil {
-		return "", c.Check(ctx)
-	}
-	state, err := c.stateDir(t)
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(state)
-	return c.askVersion(ctx, t, codexCommand(program, []string{"--version"}), c.env(onlyDirs(t), state), codexDirs(program))
+	return c.versionWith(ctx, t,
+		func(program string) (argv, dirs []string) {
+			return codexCommand(program, []string{"--version"}), codexDirs(program)
+		},
+		func(_, state string) []string { return c.env(onlyDirs(t), state) })
 }

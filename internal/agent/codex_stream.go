@@ -118,9 +118,4 @@ func ownSandbox(output string) bool {
 		strings.Contains(output, "codex-linux-sandbox")
 }
 
-func (c *codexReader) tell(e Event) {
-	if c.on != nil {
-		e.Text, e.Tool = printable(e.Text, eventMax), printable(e.Tool, 80)
-		c.on(e)
-	}
-}
+func (c *codexReader) tell(e Event) { tell(c.on, e) }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,15 +18,9 @@ const CopilotVersion = "1.0.102"
 // tells no token counts, so that no budget could hold.
 type copilot struct{ cli }
 
-func newCopilot(o Options) (Agent, error) { return &copilot{newCLI(o, "copilot", "copilot")}, nil }
-
-// Check looks for the executable.
-func (c *copilot) Check(context.Context) error {
-	if _, err := c.o.find("copilot"); err != nil {
-		return fmt.Errorf("agent copilot: %w; install it with `npm install --ignore-scripts --prefix DIR @github/copilot-linux-x64@%s` and add DIR/node_modules/@github/copilot-linux-x64 to PATH",
-			err, CopilotVersion)
-	}
-	return nil
+func newCopilot(o Options) (Agent, error) {
+	return &copilot{newCLI(o, "copilot", "copilot",
+		"it with `npm install --ignore-scripts --prefix DIR @github/copilot-linux-x64@"+CopilotVersion+"` and add DIR/node_modules/@github/copilot-linux-x64 to PATH")}, nil
 }
 
 // copilotArgs are the arguments of every call. The directory is not trusted, which keeps its hooks, servers, skills and
@@ -103,14 +96,9 @@ func (c *copilot) Run(ctx context.Context, t Task, on func(Event)) (Outcome, err
 
 // Version asks the installed CLI for its version; it costs nothing.
 func (c *copilot) Version(ctx context.Context, t Task) (string, error) {
-	program, err := c.o.find("copilot")
-	if err != nil {
-		return "", c.Check(ctx)
-	}
-	state, err := c.stateDir(t)
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(state)
-	return c.askVersion(ctx, t, []string{program, "--binary-version"}, c.env(onlyDirs(t), program, state, wants{}), programDirs(program))
+	return c.versionWith(ctx, t,
+		func(program string) (argv, dirs []string) {
+			return []string{program, "--binary-version"}, programDirs(program)
+		},
+		func(program, state string) []string { return c.env(onlyDirs(t), program, state, wants{}) })
 }

@@ -76,9 +76,4 @@ func copilotOutcome(o Outcome, c *copilotReader, end ending) Outcome {
 	return o
 }
 
-func (c *copilotReader) tell(e Event) {
-	if c.on != nil {
-		e.Text, e.Tool = printable(e.Text, eventMax), printable(e.Tool, 80)
-		c.on(e)
-	}
-}
+func (c *copilotReader) tell(e Event) { tell(c.on, e) }

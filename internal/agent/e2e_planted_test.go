@@ -114,7 +114,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 			want := []string{"PLANTED-memory", "PLANTED-user"}
 			switch c.name {
 			case "gemini":
-				env := (&geminiCLI{newCLI(opt, "gemini", "gemini")}).env(control.task, control.task.Home)
+				env := (&geminiCLI{newCLI(opt, "gemini", "gemini", "")}).env(control.task, control.task.Home)
 				for i, kv := range env {
 					env[i] = strings.Replace(kv, "TRUST_WORKSPACE=false", "TRUST_WORKSPACE=true", 1)
 				}
@@ -125,7 +125,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 					"PLANTED-memory", "PLANTED-other", "PLANTED-system", "PLANTED_ENV",
 				}
 			case "copilot":
-				env := (&copilot{newCLI(opt, "copilot", "copilot")}).env(control.task, program, filepath.Join(control.task.Home, "state"), wants{context: 200_000, output: 32_000})
+				env := (&copilot{newCLI(opt, "copilot", "copilot", "")}).env(control.task, program, filepath.Join(control.task.Home, "state"), wants{context: 200_000, output: 32_000})
 				cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "COPILOT_HOME=") })
 				args := slices.DeleteFunc(copilotArgs(), func(a string) bool { return a == "--no-custom-instructions" })
 				cmd.Argv, cmd.Policy = append([]string{program, "--trust-folder"}, args...), opt.policy(control.task, programDirs(program)...)
@@ -140,7 +140,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 					}
 				}
 				cmd.Argv = append([]string{program}, append(args, "--model", c.model, "-")...)
-				cmd.Env = (&codex{newCLI(opt, "codex", "codex")}).env(control.task, filepath.Join(control.task.Home, ".codex"))
+				cmd.Env = (&codex{newCLI(opt, "codex", "codex", "")}).env(control.task, filepath.Join(control.task.Home, ".codex"))
 				cmd.Policy = opt.policy(control.task, codexDirs(program)...)
 			default:
 				config, err := openCodeConfig(control.task, wants{context: 200_000, output: 32_000})
@@ -148,7 +148,7 @@ func TestE2EContractPlantedSettingsAreWithoutEffect(t *testing.T) {
 					t.Fatal(err)
 				}
 				config = strings.Replace(config, `"mcp":{},`, "", 1)
-				env := (&openCode{newCLI(opt, "opencode", "opencode")}).env(control.task, filepath.Join(control.task.Home, "state"), config)
+				env := (&openCode{newCLI(opt, "opencode", "opencode", "")}).env(control.task, filepath.Join(control.task.Home, "state"), config)
 				env = slices.DeleteFunc(env, func(kv string) bool {
 					return strings.Contains(kv, "DISABLE_PROJECT_CONFIG") || strings.HasPrefix(kv, "OPENCODE_PURE") || strings.HasPrefix(kv, "XDG_CONFIG_HOME")
 				})

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,9 +18,12 @@ const GeminiVersion = "0.61.0"
 // geminiCLI drives Google's Gemini CLI without a person. It needs Node in PATH.
 type geminiCLI struct{ cli }
 
-func newGemini(o Options) (Agent, error) { return &geminiCLI{newCLI(o, "gemini", "gemini")}, nil }
+func newGemini(o Options) (Agent, error) {
+	return &geminiCLI{newCLI(o, "gemini", "gemini",
+		"Node 20 or later, then `npm install --ignore-scripts --omit=optional --prefix DIR @google/gemini-cli@"+GeminiVersion+"`, and add DIR/node_modules/.bin to PATH")}, nil
+}
 
-// Check looks for the executable and for Node.
+// Check looks for the executable, and for Node, which runs it.
 func (g *geminiCLI) Check(context.Context) error {
 	o := g.o
 	o.Program = ""
@@ -29,10 +31,7 @@ func (g *geminiCLI) Check(context.Context) error {
 	if err == nil {
 		_, err = o.find("node")
 	}
-	if err != nil {
-		return fmt.Errorf("agent gemini: %w; install Node 20 or later, then `npm install --ignore-scripts --omit=optional --prefix DIR @google/gemini-cli@%s`, and add DIR/node_modules/.bin to PATH", err, GeminiVersion)
-	}
-	return nil
+	return g.lacking(err)
 }
 
 // geminiArgMax is the longest prompt that goes as an argument, of which Linux allows 128 KiB. The CLI waits for half a
@@ -142,14 +141,9 @@ func (g *geminiCLI) Version(ctx context.Context, t Task) (string, error) {
 	if err := g.Check(ctx); err != nil {
 		return "", err
 	}
-	program, err := g.o.find("gemini")
-	if err != nil {
-		return "", err
-	}
-	state, err := g.stateDir(t)
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(state)
-	return g.askVersion(ctx, t, geminiCommand(program, []string{"--version"}), g.env(onlyDirs(t), state), geminiDirs(program))
+	return g.versionWith(ctx, t,
+		func(program string) (argv, dirs []string) {
+			return geminiCommand(program, []string{"--version"}), geminiDirs(program)
+		},
+		func(_, state string) []string { return g.env(onlyDirs(t), state) })
 }

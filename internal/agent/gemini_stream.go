@@ -116,9 +116,4 @@ func geminiOutcome(o Outcome, end ending) Outcome {
 	return o
 }
 
-func (g *geminiReader) tell(e Event) {
-	if g.on != nil {
-		e.Text, e.Tool = printable(e.Text, eventMax), printable(e.Tool, 80)
-		g.on(e)
-	}
-}
+func (g *geminiReader) tell(e Event) { tell(g.on, e) }

@@ -17,15 +17,9 @@ const OpenCodeVersion = "1.18.33"
 // openCode drives OpenCode's CLI without a person.
 type openCode struct{ cli }
 
-func newOpenCode(o Options) (Agent, error) { return &openCode{newCLI(o, "opencode", "opencode")}, nil }
-
-// Check looks for the executable.
-func (c *openCode) Check(context.Context) error {
-	if _, err := c.o.find("opencode"); err != nil {
-		return fmt.Errorf("agent opencode: %w; install it with `npm install --ignore-scripts --prefix DIR opencode-linux-x64@%s` and add DIR/node_modules/opencode-linux-x64/bin to PATH",
-			err, OpenCodeVersion)
-	}
-	return nil
+func newOpenCode(o Options) (Agent, error) {
+	return &openCode{newCLI(o, "opencode", "opencode",
+		"it with `npm install --ignore-scripts --prefix DIR opencode-linux-x64@"+OpenCodeVersion+"` and add DIR/node_modules/opencode-linux-x64/bin to PATH")}, nil
 }
 
 // openCodeArgs are the arguments of every call. A title would be asked of the model.
@@ -106,14 +100,9 @@ func (c *openCode) Run(ctx context.Context, t Task, on func(Event)) (Outcome, er
 
 // Version asks the installed CLI for its version; it costs nothing.
 func (c *openCode) Version(ctx context.Context, t Task) (string, error) {
-	program, err := c.o.find("opencode")
-	if err != nil {
-		return "", c.Check(ctx)
-	}
-	state, err := c.stateDir(t)
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(state)
-	return c.askVersion(ctx, t, []string{program, "--version"}, c.env(onlyDirs(t), state, "{}"), programDirs(program))
+	return c.versionWith(ctx, t,
+		func(program string) (argv, dirs []string) {
+			return []string{program, "--version"}, programDirs(program)
+		},
+		func(_, state string) []string { return c.env(onlyDirs(t), state, "{}") })
 }

@@ -94,9 +94,4 @@ func openCodeOutcome(o Outcome, end ending) Outcome {
 	return o
 }
 
-func (c *openCodeReader) tell(e Event) {
-	if c.on != nil {
-		e.Text, e.Tool = printable(e.Text, eventMax), printable(e.Tool, 80)
-		c.on(e)
-	}
-}
+func (c *openCodeReader) tell(e Event) { tell(c.on, e) }

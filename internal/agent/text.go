@@ -14,6 +14,14 @@ const (
 	stderrMax = 8 << 10
 )
 
+// tell passes an event on, where somebody listens, with its texts fit for one line.
+func tell(on func(Event), e Event) {
+	if on != nil {
+		e.Text, e.Tool = printable(e.Text, eventMax), printable(e.Tool, 80)
+		on(e)
+	}
+}
+
 // printable makes text fit for one line of a log: no control or format characters (line breaks,
 // escape sequences, changes of writing direction), spaces joined, cut at a whole character.
 func printable(s string, limit int) string {

@@ -160,11 +160,11 @@ func (s *session) settled() []git.RefUpdate {
 	if err != nil || d.Date != s.day.date {
 		return nil
 	}
-	raw, err := json.Marshal(s.settledIn(d))
+	raw, err := s.settledIn(d).encode()
 	if err != nil {
 		return nil
 	}
-	u, err := s.store.NoteUpdate(dayRef, dayFile, note, append(raw, '\n'))
+	u, err := s.store.NoteUpdate(dayRef, dayFile, note, raw)
 	if err != nil {
 		return nil
 	}
@@ -204,11 +204,16 @@ func follows(ledger, date string) bool {
 }
 
 func (s *session) writeDay(ctx context.Context, old git.Note, d day) (git.Note, error) {
-	raw, err := json.Marshal(d)
+	raw, err := d.encode()
 	if err != nil {
 		return old, err
 	}
-	return s.store.WriteNote(ctx, s.remote, dayRef, dayFile, old, append(raw, '\n'))
+	return s.store.WriteNote(ctx, s.remote, dayRef, dayFile, old, raw)
+}
+
+func (d day) encode() ([]byte, error) {
+	raw, err := json.Marshal(d)
+	return append(raw, '\n'), err
 }
 
 func (d day) sums(actor int64) policy.Day {

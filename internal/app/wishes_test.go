@@ -7,14 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge"
-	"github.com/proctor-ci/proctor/internal/forge/forgetest"
-	"github.com/proctor-ci/proctor/internal/forge/github"
 	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/prompt"
 	"github.com/proctor-ci/proctor/internal/publish/publishtest"
@@ -520,15 +517,7 @@ func TestTheReviewerAndTheAgentHearTheSameWishes(t *testing.T) {
 // A review's job starts on the pull request's merge, and is ruled by the default branch all the same.
 func TestAReviewsJobIsRuledByTheDefaultBranch(t *testing.T) {
 	t.Parallel()
-	g, err := forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: fstest.MapFS{"README.md": {Data: []byte("# shop\n")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = g.Close() })
-	client, err := github.New(github.Config{BaseURL: g.APIURL(), ServerURL: g.URL(), Owner: g.Owner(), Repo: g.Repo(), Token: g.NewToken(forgetest.Token{Login: g.Owner()})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, client := hubFor(t, "README.md", "# shop\n")
 	s, head := sessionOn(t, client, g.GitDir(), "gates.sh", "exit 0\n") // a commit of the pull request's
 	s.trigger.Repo.DefaultBranch = base
 	review := trigger.Trigger{Kind: trigger.KindReview, Change: &trigger.ChangeRef{Number: 7}, Repo: s.trigger.Repo}
@@ -564,15 +553,7 @@ func TestAReviewsJobIsRuledByTheDefaultBranch(t *testing.T) {
 // INV-20: a round works only on a branch whose published commit is there and is a run's of this issue; what people put on top stays.
 func TestARoundTakesNoBranchThatIsNotARuns(t *testing.T) {
 	t.Parallel()
-	g, err := forgetest.NewGitHub(forgetest.Options{Dir: t.TempDir(), Files: fstest.MapFS{"README.md": {Data: []byte("# shop\n")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = g.Close() })
-	client, err := github.New(github.Config{BaseURL: g.APIURL(), ServerURL: g.URL(), Owner: g.Owner(), Repo: g.Repo(), Token: g.NewToken(forgetest.Token{Login: g.Owner()})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, client := hubFor(t, "README.md", "# shop\n")
 	s, mine := sessionOn(t, client, g.GitDir(), "by-hand.txt", "theirs\n")
 	s.req.forge, s.rec.Trigger.Repo, s.trigger.Issue.Number = client, "octo/shop", 3
 	tree, err := s.store.Tree(t.Context(), s.store.Base())

@@ -39,8 +39,8 @@ func (c *Client) FailedJobs(ctx context.Context, of forge.Tip) ([]forge.FailedJo
 }
 
 // runsOf are the runs that this repository's own branch started, newest first. GitHub lists a fork's pull request among the runs of
-// the repository it asks, with the same commit and, if its author likes, the same branch name; all pages are read, so that such
-// runs cannot push ours out of sight.
+// the repository it asks, with the same commit and, if its author likes, the same branch name; all pages that GitHub gives of
+// one question are read, a thousand runs, so that a few of such cannot push ours out of sight.
 func (c *Client) runsOf(ctx context.Context, of forge.Tip) ([]*github.WorkflowRun, error) {
 	k := call{what: c.in("look how CI went for " + of.Commit), needs: permActionsRead}
 	var out []*github.WorkflowRun
