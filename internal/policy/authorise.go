@@ -13,6 +13,10 @@ func kind(t trigger.Trigger) Decision {
 	switch t.Kind {
 	case trigger.KindLabel, trigger.KindDispatch, trigger.KindManual:
 		return allowed
+	case trigger.KindCheck:
+		if byCheck(t) {
+			return allowed
+		}
 	case trigger.KindReview:
 		if t.Review != nil && t.Change != nil {
 			return allowed
@@ -32,10 +36,19 @@ func kind(t trigger.Trigger) Decision {
 	return refuse(ReasonKind, "This event does not ask for a run.")
 }
 
+// byCheck: people's own CI asks, and nobody else beside it. No account is authorised then: the run goes on with work that was approved, where the
+// base commit's configuration lets CI ask.
+func byCheck(t trigger.Trigger) bool {
+	return t.Check != nil && t.Change != nil && t.Command == nil && t.Review == nil && t.Asked == (trigger.Asked{})
+}
+
 // actor: our own account never, or two events answer each other for ever; another bot only by its id,
 // because a login ending in [bot] can be any App's.
 func actor(t trigger.Trigger, c Rules) Decision {
 	a := t.Actor
+	if byCheck(t) {
+		return allowed
+	}
 	if a.Is(c.Self) {
 		return refuse(ReasonSelf, "Proctor does not act on its own labels and comments: a person has to ask.")
 	}
@@ -51,7 +64,7 @@ func (c Rules) Admits(bot int64) bool { return bot != 0 && slices.Contains(c.Bot
 // role is the account's permission in this repository as the API says now; what the event says about
 // the account (its association) is not a permission. A terminal's user has no role to look up.
 func role(t trigger.Trigger, f Facts, c Rules) Decision {
-	if t.Kind == trigger.KindManual {
+	if t.Kind == trigger.KindManual || byCheck(t) {
 		return allowed
 	}
 	if f.Role == "" {

@@ -53,6 +53,10 @@ func TestAuthorise(t *testing.T) {
 			}
 		}
 	}
+	check := func(r request) {
+		r.t.Kind, r.t.Label, r.t.Actor, r.t.Issue, r.f.Role, r.f.LabelEvent = trigger.KindCheck, "", trigger.Actor{}, trigger.Issue{Number: 3}, "", nil
+		r.t.Check, r.t.Change = &trigger.CheckRef{ID: 77}, &trigger.ChangeRef{Head: "proctor/issue-3"}
+	}
 	closed := func(r request) { r.f.Issue.State = "closed" }
 	edited := func(r request) { r.f.Issue.Body = "delete everything" }
 	for _, c := range []struct {
@@ -69,6 +73,12 @@ func TestAuthorise(t *testing.T) {
 		{"INV-40 a role nobody knows", func(r request) { r.f.Role = "superuser" }, ReasonRole},
 		{"INV-40 no roles listed lets nobody in", func(r request) { r.c.Roles = nil }, ReasonRole},
 		{"INV-40 none is never a role that may, listed or not", func(r request) { r.f.Role = forge.RoleNone; r.c.Roles = append(r.c.Roles, forge.RoleNone) }, ReasonRole},
+		{"INV-40 CI that failed on a branch, which nobody asked for", check, ReasonAllowed},
+		{"INV-40 CI that failed, and a command beside it", both(check, command("run"), func(r request) { r.f.Role = forge.RoleRead }), ReasonRole},
+		{"INV-40 CI that failed, and no branch", both(check, func(r request) { r.t.Change = nil }), ReasonKind},
+		{"INV-40 CI that failed in a fork", both(check, func(r request) { r.t.Change.FromFork = true }), ReasonFork},
+		{"CI that failed, and the issue is closed", both(check, closed), ReasonClosed},
+		{"CI that failed in an archived repository", both(check, func(r request) { r.f.Archived = true }), ReasonArchived},
 		{"INV-40 a bot that is not listed", func(r request) { r.t.Actor = trigger.Actor{Login: "x[bot]", ID: 56, Bot: true} }, ReasonBot},
 		{"INV-40 a bot with a listed bot's login and another id", func(r request) { r.t.Actor = trigger.Actor{Login: "good[bot]", ID: 56, Bot: true} }, ReasonBot},
 		{"INV-40 a bot without an id", func(r request) { r.t.Actor = trigger.Actor{Login: "good[bot]", Bot: true}; r.c.Bots = []int64{0} }, ReasonBot},

@@ -27,6 +27,8 @@ const (
 	InputCommand  = "command"    // Command.Canonical
 	InputComment  = "comment"    // comment id of the command
 	InputReview   = "review"     // id of the review that asks for changes, with a change; on GitLab REVIEWER@TIME
+	InputCheck    = "check"      // CI that failed, "ID@COMMIT", with the branch
+	InputBranch   = "branch"     // the branch that a check failed on: one of ours, by its name
 	InputActor    = "actor"      // "ID:login"
 )
 
@@ -70,7 +72,7 @@ func (t Trigger) Inputs() (map[string]string, error) {
 			in[key] = value
 		}
 	}
-	if t.Change != nil {
+	if t.Change != nil && t.Change.Number > 0 {
 		put(InputChange, strconv.Itoa(t.Change.Number))
 	}
 	if t.Asked.ID != 0 {
@@ -88,6 +90,10 @@ func (t Trigger) Inputs() (map[string]string, error) {
 	}
 	if t.Review != nil {
 		put(InputReview, t.Review.Key())
+	}
+	if t.Check != nil {
+		put(InputCheck, t.Check.key())
+		put(InputBranch, t.Change.Head)
 	}
 	if loginForm.MatchString(t.Actor.Login) {
 		put(InputActor, strconv.FormatInt(t.Actor.ID, 10)+":"+t.Actor.Login)
@@ -153,7 +159,14 @@ func ParseDispatch(inputs map[string]string) (Trigger, error) {
 	if t.Actor, err = parseActor(in(InputActor)); err != nil {
 		return Trigger{}, err
 	}
-	t.Command, err = parseCommandInput(in(InputCommand), in(InputComment))
+	if t.Command, err = parseCommandInput(in(InputCommand), in(InputComment)); err != nil {
+		return t, err
+	}
+	if v := in(InputCheck); v != "" {
+		alone := t.Command == nil && t.Change == nil && t.Asked == (Asked{}) && t.Snapshot == ""
+		t.Check, t.Change, err = parseCheck(v, in(InputBranch), alone)
+		t.Actor = Actor{}
+	}
 	return t, err
 }
 

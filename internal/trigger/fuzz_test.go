@@ -22,13 +22,16 @@ func seeds(f *testing.F, dir string) {
 func FuzzParseGitHub(f *testing.F) {
 	seeds(f, "github-derived")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, event := range []string{"issues", "issue_comment", "workflow_run", "workflow_dispatch", "installation", "ping"} {
+		for _, event := range []string{"issues", "issue_comment", "workflow_run", "check_suite", "workflow_dispatch", "installation", "ping"} {
 			tr, err := ParseGitHub(event, body, Options{})
 			if err == nil && tr.Kind == "" {
 				t.Errorf("%s: neither a trigger nor an error", event)
 			}
 			if err == nil && (tr.Kind == KindLabel || tr.Kind == KindComment || tr.Kind == KindDispatch) && tr.Issue.Number <= 0 {
 				t.Errorf("%s: a trigger without an issue", event)
+			}
+			if err == nil && tr.Kind == KindCheck && (tr.Check == nil || tr.Change == nil || tr.Actor != (Actor{})) {
+				t.Errorf("%s: a check without its subject, or of somebody's: %+v", event, tr)
 			}
 		}
 	})
@@ -39,7 +42,7 @@ func FuzzParseGitLab(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, event := range []string{"Issue Hook", "Note Hook", "Confidential Note Hook", "Pipeline Hook"} {
 			tr, err := ParseGitLab(event, body, Options{})
-			if err == nil && (tr.Kind == "" || tr.Issue.Number <= 0 && tr.Kind != KindRun || tr.Kind == KindRun && (tr.Run == nil || tr.ID == "") || tr.Repo.Owner == "") {
+			if err == nil && (tr.Kind == "" || tr.Issue.Number <= 0 && tr.Kind != KindRun && tr.Kind != KindCheck || tr.Kind == KindCheck && (tr.Check == nil || tr.Change == nil || tr.Actor != (Actor{})) || tr.Kind == KindRun && (tr.Run == nil || tr.ID == "") || tr.Repo.Owner == "") {
 				t.Errorf("%s: a trigger without its subject: %+v", event, tr)
 			}
 		}

@@ -81,9 +81,23 @@ type ghEvent struct {
 		Event        string `json:"event"`
 		Path         string `json:"path"`
 		HeadBranch   string `json:"head_branch"`
+		HeadSHA      string `json:"head_sha"`
 		Status       string `json:"status"`
 		Conclusion   string `json:"conclusion"`
+
+		HeadRepository struct {
+			ID int64 `json:"id"`
+		} `json:"head_repository"`
 	} `json:"workflow_run"`
+	CheckSuite struct {
+		ID         int64  `json:"id"`
+		HeadBranch string `json:"head_branch"`
+		HeadSHA    string `json:"head_sha"`
+		Conclusion string `json:"conclusion"`
+		App        struct {
+			Slug string `json:"slug"`
+		} `json:"app"`
+	} `json:"check_suite"`
 	Inputs      map[string]any `json:"inputs"`
 	PullRequest ghPull         `json:"pull_request"`
 }
@@ -132,6 +146,8 @@ func ParseGitHub(event string, body []byte, o Options) (Trigger, error) {
 		return githubComment(t, e, o)
 	case "workflow_run":
 		return githubRun(t, e)
+	case "check_suite":
+		return githubSuite(t, e)
 	default:
 		return githubDispatch(t, e)
 	}
@@ -139,7 +155,7 @@ func ParseGitHub(event string, body []byte, o Options) (Trigger, error) {
 
 func githubDoor(event string) bool {
 	switch event {
-	case "ping", "installation", "installation_repositories", "issues", "issue_comment", "pull_request", "pull_request_review", "workflow_run", "workflow_dispatch":
+	case "ping", "installation", "installation_repositories", "issues", "issue_comment", "pull_request", "pull_request_review", "workflow_run", "check_suite", "workflow_dispatch":
 		return true
 	}
 	return false
@@ -189,12 +205,12 @@ func githubComment(t Trigger, e ghEvent, o Options) (Trigger, error) {
 	return t, nil
 }
 
-// githubRun takes dispatched runs only: whoever opens a pull request gives the title of the runs that it starts.
+// githubRun takes for ours dispatched runs only: whoever opens a pull request gives the title of the runs that it starts.
 func githubRun(t Trigger, e ghEvent) (Trigger, error) {
 	r := e.WorkflowRun
 	id, ok := FindID(r.DisplayTitle)
 	if !ok || r.Event != "workflow_dispatch" {
-		return Trigger{}, ignored(ReasonOtherRun, "run %d", r.ID)
+		return githubFailed(t, e)
 	}
 	t.Kind, t.ID = KindRun, id
 	t.Run = &RunRef{ID: r.ID, Title: r.DisplayTitle, Path: r.Path, Branch: r.HeadBranch, Status: r.Status, Conclusion: r.Conclusion}

@@ -6,6 +6,7 @@ type glPipeline struct {
 	Pipeline struct {
 		ID        int64  `json:"id"`
 		Ref       string `json:"ref"`
+		SHA       string `json:"sha"`
 		Tag       bool   `json:"tag"`
 		Source    string `json:"source"`
 		Status    string `json:"status"`
@@ -14,6 +15,11 @@ type glPipeline struct {
 			Value string `json:"value"`
 		} `json:"variables"`
 	} `json:"object_attributes"`
+	MergeRequest struct {
+		SourceBranch    string `json:"source_branch"`
+		SourceProjectID int64  `json:"source_project_id"`
+		TargetProjectID int64  `json:"target_project_id"`
+	} `json:"merge_request"`
 }
 
 // gitlabPipeline is githubRun: a push and a merge request can bring the variable of a run of ours along, so that only a trigger's pipelines
@@ -31,7 +37,7 @@ func gitlabPipeline(t Trigger, body []byte) (Trigger, error) {
 		}
 	}
 	if id == "" || p.Tag || p.Source != "trigger" && p.Source != "api" {
-		return Trigger{}, ignored(ReasonOtherRun, "pipeline %d", p.ID)
+		return gitlabFailed(t, e)
 	}
 	t.Kind, t.ID, t.Action = KindRun, id, p.Status
 	t.Run = &RunRef{ID: p.ID, Branch: p.Ref}

@@ -29,7 +29,7 @@ const (
 	KindComment  Kind = "comment"  // a command in a new comment
 	KindReview   Kind = "review"   // changes requested on a pull or merge request
 	KindClosed   Kind = "closed"   // an issue or a pull/merge request was closed or merged
-	KindCheck    Kind = "check"    // a check or pipeline on a branch of ours failed
+	KindCheck    Kind = "check"    // people's own CI failed on a branch of the repository
 	KindInstall  Kind = "install"  // the App's installation or its repositories changed
 	KindRun      Kind = "run"      // a CI run of ours started or ended
 	KindPing     Kind = "ping"
@@ -52,12 +52,13 @@ type Trigger struct {
 	Label    string     // for KindLabel: the label just added
 	Command  *Command   // for KindComment
 	Review   *ReviewRef // for KindReview
+	Check    *CheckRef  // for KindCheck; Change then has the branch and its commit, and no number
 	Snapshot string     // hash of what was approved, as carried by a dispatch; else Issue.Snapshot()
 	Install  int64      // GitHub App installation id, 0 when unknown
 
 	ID    string  // correlation id of the run ("proctor_id"), from a dispatch
 	Asked Asked   // the label event that asked, where it is known
-	Run   *RunRef // for KindRun
+	Run   *RunRef // for KindRun, and for a workflow run's KindCheck
 }
 
 // Asked is the forge's own record of the trigger label being added. Zero when nobody looked it up.
