@@ -149,7 +149,7 @@ func (g *GitHub) startWorkflowsOn(ref, sha, event, action, actor string, payload
 			continue
 		}
 		// A file that does not parse starts nothing; GitHub shows a failed run, which nobody here looks at.
-		if w, err := g.workflowAt(ctx, sha, f); err == nil && w.listens(event, action) {
+		if w, err := g.workflowAt(ctx, sha, f); err == nil && w.listens(event, action) && w.follows(payload) {
 			g.queue(w, f, event, ref, sha, actor, nil, payload)
 		}
 	}

@@ -56,7 +56,7 @@ type CI struct {
 	As string
 }
 
-// EndCI adds a run that has ended.
+// EndCI adds a run that has ended, and tells the hook and the workflows that follow it.
 func (g *GitHub) EndCI(ci CI) error {
 	g.state.Lock()
 	defer g.state.Unlock()
@@ -74,7 +74,16 @@ func (g *GitHub) EndCI(ci CI) error {
 		g.addJobs(r.ID, ci.Job, ci.Log)
 	}
 	g.runs = append(g.runs, r)
+	g.emitRun("completed", r)
 	return nil
+}
+
+// emitRun is the workflow_run event, which a fork's run of a pull request sends in the repository that it asks, too.
+func (g *GitHub) emitRun(action string, r *Run) {
+	p := g.withInstallation(obj{"action": action, "workflow_run": g.runJSON(r), "repository": g.hookRepoJSON(), "sender": g.hookUserJSON(g.user(r.Actor)),
+		"workflow": obj{"id": int64(9000), "name": r.Name, "path": r.File, "state": "active"}})
+	g.deliver("workflow_run", action, p)
+	g.startWorkflows("workflow_run", action, r.Actor, p)
 }
 
 // listAllRuns lists those of forks' pull requests among the repository's own, as GitHub does.
@@ -143,7 +152,7 @@ func (g *GitHub) serveLog(w http.ResponseWriter, r *http.Request) {
 	w.Write(j.log)
 }
 
-// EndCI adds a pipeline that has ended. A fork's is in this project where a member started it from the merge request.
+// EndCI adds a pipeline that has ended, and tells the hook. A fork's is in this project where a member started it from the merge request.
 func (g *GitLab) EndCI(ci CI) error {
 	g.state.Lock()
 	defer g.state.Unlock()
@@ -160,7 +169,33 @@ func (g *GitLab) EndCI(ci CI) error {
 		g.addJobs(p.ID, ci.Job, ci.Log)
 	}
 	g.pipelines = append(g.pipelines, p)
+	g.emitPipeline(p, ci)
 	return nil
+}
+
+// emitPipeline is the Pipeline Hook, whose ref is the branch also where a merge request started the pipeline.
+// https://docs.gitlab.com/user/project/integrations/webhook_events/#pipeline-events
+func (g *GitLab) emitPipeline(p *Pipeline, ci CI) {
+	if g.hook == nil {
+		return
+	}
+	branch := or(ci.As, ci.Branch)
+	var merge any
+	if ci.Pull != 0 {
+		source := 4200
+		if ci.Fork {
+			source = 4300
+		}
+		merge = obj{"id": ci.Pull, "iid": ci.Pull, "title": "A merge request", "source_branch": branch, "source_project_id": source, "target_branch": g.opt.DefaultBranch,
+			"target_project_id": 4200, "state": "opened", "url": fmt.Sprintf("%s/-/merge_requests/%d", g.webURL(), ci.Pull)}
+	}
+	g.deliver("Pipeline Hook", p.Status, obj{
+		"object_kind": "pipeline", "user": g.hookUser(g.user(p.Actor)), "project": g.hookProject(), "merge_request": merge, "builds": []obj{},
+		"commit": obj{"id": p.SHA, "message": "", "timestamp": stampOf(p.Created)},
+		"object_attributes": obj{"id": p.ID, "iid": p.ID, "name": nil, "ref": branch, "tag": false, "sha": p.SHA, "before_sha": p.SHA, "source": p.Source, "status": p.Status,
+			"detailed_status": p.Status, "stages": []string{"test"}, "created_at": stampOf(p.Created), "finished_at": stampOf(p.Created), "duration": 1, "variables": []obj{},
+			"url": fmt.Sprintf("%s/-/pipelines/%d", g.webURL(), p.ID)},
+	})
 }
 
 func glJobs(c *glCall) (int, any, error) {

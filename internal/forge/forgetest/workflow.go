@@ -98,6 +98,18 @@ func (w *workflow) listens(event, action string) bool {
 	return slices.Contains([]string{"opened", "edited", "labeled"}, action)
 }
 
+// follows tells whether a workflow that starts behind others' runs names the one that ended: GitHub wants their names. Other events have no such list.
+func (w *workflow) follows(payload obj) bool {
+	run, ok := payload["workflow_run"].(obj)
+	if !ok {
+		return true
+	}
+	v, _ := w.trigger("workflow_run")
+	m, _ := v.(map[string]any)
+	names, _ := m["workflows"].([]any)
+	return slices.Contains(names, run["name"])
+}
+
 const maxDispatchInputs = 25
 
 // dispatchInputs checks what was sent against what is declared and fills in defaults, in GitHub's words.
