@@ -258,3 +258,30 @@ func FuzzEventLines(f *testing.F) {
 		RunningComment(p, 2000)
 	})
 }
+
+// What started a run is said where no account did: while it goes on, at its end, and in the pull request.
+func TestARunThatNobodyAskedForSaysWhatStartedIt(t *testing.T) {
+	t.Parallel()
+	const cause = "CI failed for commit 1111 of pull request 7"
+	var p Progress
+	NewEvents(io.Discard, fixedNow, nil, p.Apply).Emit(RunStarted, 0, slog.String(KeyRun, "run-42-2"), slog.String(KeyActor, "maria"), slog.String(KeyCause, cause))
+	if s := RunningComment(p, 0); !strings.Contains(s, "since "+cause+", on the account of `maria`") || strings.Contains(s, "asked for by") {
+		t.Errorf("%s", s)
+	}
+	r := sample()
+	r.Trigger.Actor = "maria"
+	views := func() map[string]string {
+		return map[string]string{"status": StatusComment(r, 0), "PR": PRBody(r, 0)}
+	}
+	for view, s := range views() {
+		if strings.Contains(s, "since ") {
+			t.Errorf("control: %s:\n%s", view, s)
+		}
+	}
+	r.Trigger.Cause = cause
+	for view, s := range views() {
+		if !strings.Contains(s, cause) || strings.Contains(s, "Asked by") {
+			t.Errorf("%s:\n%s", view, s)
+		}
+	}
+}

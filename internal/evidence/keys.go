@@ -8,6 +8,7 @@ const (
 	KeyRepo      = "repository"
 	KeyIssue     = "issue"
 	KeyActor     = "actor"
+	KeyCause     = "cause"
 	KeyAgent     = "agent"
 	KeyModel     = "model"
 	KeyAhead     = "ahead" // its process waited for it already
@@ -71,7 +72,7 @@ const (
 
 func knownKey(k string) bool {
 	switch k {
-	case KeyRun, KeyRunURL, KeyRepo, KeyIssue, KeyActor, KeyAgent, KeyModel, KeyAhead, KeyMaxTicks, KeyMaxCost, KeyBase,
+	case KeyRun, KeyRunURL, KeyRepo, KeyIssue, KeyActor, KeyCause, KeyAgent, KeyModel, KeyAhead, KeyMaxTicks, KeyMaxCost, KeyBase,
 		KeyEvent, KeyTool, KeyOutcome, KeyExit, KeyMillis, KeyTurns, KeyCommit, KeyTree, KeyFiles, KeyAdded,
 		KeyRemoved, KeyLevel, KeyRule, KeyPath, KeyFindings, KeyClass, KeyGate, KeyWhere, KeyStatus, KeyApproved,
 		KeyCached, KeyPurpose, KeyInput, KeyOutput, KeyCacheRead, KeyCacheWrite, KeyCost, KeyRef, KeyVerdict, KeyTerminal, KeyExitCode,
@@ -86,7 +87,7 @@ type Kind string
 
 // The kinds, with the keys that each carries where they are known.
 const (
-	RunStarted   Kind = "run.started"   // run, run_url, repository, issue, actor, agent, model, base, max_ticks, max_cost_usd
+	RunStarted   Kind = "run.started"   // run, run_url, repository, issue, actor, cause, agent, model, base, max_ticks, max_cost_usd
 	TickStarted  Kind = "tick.started"  //
 	AgentStarted Kind = "agent.started" // agent, model, ahead
 	AgentEvent   Kind = "agent.event"   // event, tool: a summary, never text

@@ -14,6 +14,7 @@ type Progress struct {
 	Run, RunURL, Repo  string
 	Issue              int
 	Actor, Agent       string
+	Cause              string // why it began, where nobody asked
 	MaxTicks           int
 	MaxCost, Cost      money.USD
 	Calls              int
@@ -46,7 +47,7 @@ func (p *Progress) Apply(e Event) {
 	switch e.Kind {
 	case RunStarted:
 		p.Run, p.RunURL, p.Repo, p.Issue = e.Text(KeyRun), e.Text(KeyRunURL), e.Text(KeyRepo), int(e.Int(KeyIssue))
-		p.Actor, p.Agent = e.Text(KeyActor), e.Text(KeyAgent)
+		p.Actor, p.Agent, p.Cause = e.Text(KeyActor), e.Text(KeyAgent), e.Text(KeyCause)
 		p.MaxTicks, p.MaxCost = int(e.Int(KeyMaxTicks)), e.USD(KeyMaxCost)
 		p.Now = "preparing the run"
 	case TickStarted:

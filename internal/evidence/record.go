@@ -70,6 +70,7 @@ type Trigger struct {
 	Role     string `json:"role,omitempty"`
 	Verified bool   `json:"verified"`         // the run itself read this issue from the forge, and it is what was approved
 	Revise   bool   `json:"revise,omitempty"` // the run continues an open pull request
+	Cause    string `json:"cause,omitempty"`  // what started the run where no account did: then the actor is the one who had asked for the work before
 }
 
 // ConfigRef says which configuration ruled.

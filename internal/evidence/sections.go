@@ -294,7 +294,11 @@ func (r Record) provenance() []fact {
 	}
 	add("Run", "", r.Run)
 	add("Continues", "", strings.Join(r.Resumed, ", "))
-	add("Asked by", "", r.Trigger.Actor)
+	if add("Started since", "", r.Trigger.Cause); r.Trigger.Cause != "" {
+		add("On the account of", "", r.Trigger.Actor)
+	} else {
+		add("Asked by", "", r.Trigger.Actor)
+	}
 	add("Role of the asker", "", r.Trigger.Role)
 	add("Issue as approved", "", r.Trigger.Snapshot)
 	add("Base", "", r.Base.ID)

@@ -46,7 +46,13 @@ func RunningComment(p Progress, limit int) string {
 
 func asked(p Progress) string {
 	s := "Run " + inert.Code(p.Run, 100)
-	if p.Actor != "" {
+	switch {
+	case p.Cause != "":
+		s += ", since " + inert.Text(p.Cause, maxDetail)
+		if p.Actor != "" {
+			s += ", on the account of " + inert.Code(p.Actor, 60)
+		}
+	case p.Actor != "":
 		s += ", asked for by " + inert.Code(p.Actor, 60)
 	}
 	if p.Agent != "" {
@@ -120,5 +126,9 @@ func (p *page) outcome(r Record) {
 	if len(off) > 0 {
 		p.linef("\n**Not enforced on this machine:** %s", strings.Join(off, ", "))
 	}
-	p.linef("\nRun %s. %s", inert.Code(r.Run, 100), r.rest())
+	began := ""
+	if r.Trigger.Cause != "" {
+		began = ", since " + inert.Text(r.Trigger.Cause, maxDetail)
+	}
+	p.linef("\nRun %s%s. %s", inert.Code(r.Run, 100), began, r.rest())
 }

@@ -97,7 +97,7 @@ func TestTextOfStrangersIsInertInEveryView(t *testing.T) {
 		t.Run(fmt.Sprintf("INV-52 %02d", i), func(t *testing.T) {
 			t.Parallel()
 			r := poisoned(a)
-			p := Progress{Run: a, Actor: a, Agent: a, Now: a, Notes: []string{a}, Ticks: []TickProgress{{N: 1, Verdict: a, Steps: []Step{{a, a, a}}}}, RunURL: r.RunURL}
+			p := Progress{Run: a, Actor: a, Agent: a, Cause: a, Now: a, Notes: []string{a}, Ticks: []TickProgress{{N: 1, Verdict: a, Steps: []Step{{a, a, a}}}}, RunURL: r.RunURL}
 			for view, body := range map[string]string{
 				"PR": PRBody(r, 0), "status": StatusComment(r, 0), "running": RunningComment(p, 0), "summary": JobSummary(r),
 			} {
@@ -144,7 +144,7 @@ func TestTextOfStrangersIsInertInEveryView(t *testing.T) {
 // poisoned is a record with a in every place where a stranger's text may stand.
 func poisoned(a string) Record {
 	r := sample()
-	r.Trigger.Title, r.Trigger.Actor, r.Trigger.Role, r.Reason, r.Next = a, a, a, a, a
+	r.Trigger.Title, r.Trigger.Actor, r.Trigger.Role, r.Trigger.Cause, r.Reason, r.Next = a, a, a, a, a, a
 	r.Agent, r.Tool = AgentRef{a, a, a}, Tool{a, a}
 	r.Notes, r.Risk = []string{a, a}, Risk{a, []string{a}}
 	r.Removed = []Removal{{a, 1, a}}
