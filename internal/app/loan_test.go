@@ -42,7 +42,7 @@ func (w *world) exchange(wanted bool) *webhook.Exchange {
 		w.t.Fatal(err)
 	}
 	w.hub.InstallApp(12, appInstall, strings.TrimSuffix(appBot, "[bot]"), &key.PublicKey, map[string]string{
-		"metadata": "read", "contents": "write", "issues": "write", "pull_requests": "write",
+		"metadata": "read", "contents": "write", "issues": "write", "pull_requests": "write", "actions": "write",
 	})
 	app, err := ghapp.New(ghapp.Config{BaseURL: w.hub.APIURL(), AppID: 12, Key: key})
 	if err != nil {

@@ -164,8 +164,8 @@ func (a *App) itself() (*ghinstallation.AppsTransport, error) {
 	return apps, nil
 }
 
-// RunToken makes a token for a run: for the one repository of that id, to write its contents, issues and pull requests. It is not
-// kept here; it ends by itself within the hour, or when the run revokes it.
+// RunToken makes a token for a run: for the one repository of that id, to write its contents, issues and pull requests and to read how its
+// CI went. It is not kept here; it ends by itself within the hour, or when the run revokes it.
 func (a *App) RunToken(ctx context.Context, install, repository int64) (string, time.Time, error) {
 	if install <= 0 || repository <= 0 {
 		return "", time.Time{}, ErrNotInstalled
@@ -174,6 +174,7 @@ func (a *App) RunToken(ctx context.Context, install, repository int64) (string, 
 		RepositoryIDs: []int64{repository},
 		Permissions: &github.InstallationPermissions{
 			Metadata: github.String("read"), Contents: github.String("write"), Issues: github.String("write"), PullRequests: github.String("write"),
+			Actions: github.String("read"),
 		},
 	})
 	if err != nil {

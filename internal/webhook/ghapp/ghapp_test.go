@@ -316,7 +316,7 @@ func TestATokenNeverGoesToAnotherHost(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-// INV-47: what a run gets is for one repository, by its id, with three permissions, and is kept nowhere.
+// INV-47: what a run gets is for one repository, by its id, with the permissions that a run needs, and is kept nowhere.
 func TestARunsTokenIsForOneRepositoryById(t *testing.T) {
 	t.Parallel()
 	g := newGitHub(t)
@@ -332,7 +332,7 @@ func TestARunsTokenIsForOneRepositoryById(t *testing.T) {
 	}
 	one := map[string]any{
 		"repository_ids": []any{5.0},
-		"permissions":    map[string]any{"metadata": "read", "contents": "write", "issues": "write", "pull_requests": "write"},
+		"permissions":    map[string]any{"metadata": "read", "contents": "write", "issues": "write", "pull_requests": "write", "actions": "read"},
 	}
 	if d := cmp.Diff([]map[string]any{one, one}, g.asked); d != "" {
 		t.Error(d)
