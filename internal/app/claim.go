@@ -35,8 +35,9 @@ type checkpoint struct {
 
 	Dropped *dropped `json:"dropped,omitempty"` // why nobody goes on with Round
 
-	Published string `json:"published,omitempty"` // the run whose draft is open
-	Asked     string `json:"asked,omitempty"`     // the request that the last of the runs was made for
+	Published string    `json:"published,omitempty"` // the run whose draft is open
+	Asked     string    `json:"asked,omitempty"`     // the request that the last of the runs was made for
+	By        requester `json:"by,omitzero"`         // the account that asked last
 
 	Reviews judge.Ledger    `json:"reviews"`        // the judge's verdict on each tree
 	Said    []judge.Verdict `json:"said,omitempty"` // all verdicts, oldest first: the next one is told
@@ -187,6 +188,9 @@ func (s *session) request() string {
 	if r := s.trigger.Review; r != nil {
 		return "review " + r.Key()
 	}
+	if c := s.trigger.Check; c != nil {
+		return "CI of " + c.SHA // however many of its workflows fail
+	}
 	return s.req.runURL
 }
 
@@ -246,11 +250,16 @@ func (s *session) spares(ctx context.Context, t publish.Target) error {
 
 // announce tells the issue that a run has begun.
 func (s *session) announce(ctx context.Context) {
-	s.emit(evidence.RunStarted, 0,
+	started := []slog.Attr{
 		slog.String(evidence.KeyRun, s.id), slog.String(evidence.KeyRunURL, s.req.runURL), slog.String(evidence.KeyRepo, s.rec.Trigger.Repo),
 		slog.Int(evidence.KeyIssue, s.trigger.Issue.Number), slog.String(evidence.KeyActor, s.trigger.Actor.Login),
 		slog.String(evidence.KeyAgent, s.cfg.Agent.Name), slog.String(evidence.KeyModel, s.cfg.Agent.Model), slog.String(evidence.KeyBase, s.rec.Base.ID),
-		slog.Int(evidence.KeyMaxTicks, s.cfg.Stops.MaxTicks), evidence.Cost(evidence.KeyMaxCost, s.cfg.Stops.MaxCost))
+		slog.Int(evidence.KeyMaxTicks, s.cfg.Stops.MaxTicks), evidence.Cost(evidence.KeyMaxCost, s.cfg.Stops.MaxCost),
+	}
+	if cause := s.rec.Trigger.Cause; cause != "" {
+		started = append(started, slog.String(evidence.KeyCause, cause))
+	}
+	s.emit(evidence.RunStarted, 0, started...)
 	if s.req.dryRun || s.issue == nil {
 		return
 	}

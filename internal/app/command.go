@@ -84,6 +84,11 @@ func (s *session) findIssue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read pull request %d: %w", s.trigger.Change.Number, err)
 	}
+	return s.about(ctx, pr)
+}
+
+// about makes an open pull request the subject, and the issue that a run of ours opened it for.
+func (s *session) about(ctx context.Context, pr forge.PullRequest) (err error) {
 	s.trigger.Change = &trigger.ChangeRef{
 		Number: pr.Number, Head: pr.Head, Base: pr.Base, HeadSHA: pr.HeadSHA, Draft: pr.Draft, Merged: pr.State == "merged",
 		FromFork: pr.HeadRepoID != s.trigger.Repo.ID,

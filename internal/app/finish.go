@@ -93,7 +93,7 @@ func (s *session) tellForge(ctx context.Context, err error) {
 	switch {
 	case s.queued:
 		ev = policy.EventQueued
-	case s.released && ev == policy.EventRefused:
+	case (s.released || s.toPeople) && ev == policy.EventRefused:
 		ev = policy.EventNeedsHuman // or it would stand at the queue's head for ever
 	}
 	s.move(ctx, ev)
@@ -112,12 +112,18 @@ func (s *session) aside(ctx context.Context) bool {
 	if s.rec.Terminal == evidence.Answered || s.trigger.Command != nil || s.trigger.Review != nil {
 		return true
 	}
+	if s.trigger.Check != nil {
+		return !s.toPeople // nobody asked, so that nobody waits for an answer
+	}
 	if s.trigger.Kind != "" {
 		return false
 	}
 	// It ended before its trigger was read: the configuration is wrong, say.
 	s.cfg.Trigger.Label = first(s.cfg.Trigger.Label, trigger.DefaultLabel)
 	t, err := s.req.parse(s.cfg)
+	if err == nil && t.Check != nil {
+		return true
+	}
 	if err != nil || t.Command == nil && t.Review == nil {
 		return false
 	}

@@ -28,6 +28,9 @@ func (s *session) keepFrom(c checkpoint, st loop.State) error {
 	c.Runs = append(append([]string{}, s.rec.Resumed...), s.id)
 	c.Base, c.Goal, c.Asked = s.rec.Base.ID, s.rec.Trigger.Snapshot, s.request()
 	c.Round, c.Dropped = s.round, nil
+	if a := s.trigger.Actor; s.trigger.Check == nil {
+		c.By = requester{Login: a.Login, ID: a.ID, Bot: a.Bot}
+	}
 	c.spend(s.round)
 	blob, err := json.Marshal(c)
 	if err != nil {

@@ -27,6 +27,9 @@ func (s *session) intake(ctx context.Context) error {
 		if errors.As(err, &ignored) && ignored.Reason == trigger.ReasonNoCommand {
 			return &ended{terminal: evidence.Answered, reason: "there is no command in this comment"}
 		}
+		if errors.As(err, &ignored) && ignored.Reason == trigger.ReasonOtherRun {
+			return forNothing("CI did not fail here, or not on a branch of this repository")
+		}
 		if errors.As(err, &ignored) {
 			return refused("this event asks for no run: "+ignored.Error(), "")
 		}
@@ -98,11 +101,7 @@ func (s *session) authorise(ctx context.Context) error {
 		}
 	}
 	if !s.req.local {
-		if facts.Role, err = s.req.forge.Role(ctx, s.trigger.Actor.Login); err != nil {
-			return fmt.Errorf("ask what %s may do: %w", s.trigger.Actor.Login, err)
-		}
-		s.rec.Trigger.Role = string(facts.Role)
-		if facts.OpenPulls, err = s.openPulls(ctx); err != nil {
+		if err := s.inform(ctx, &facts); err != nil {
 			return err
 		}
 		if err := s.permit(ctx, facts); err != nil {
@@ -124,23 +123,40 @@ func (s *session) authorise(ctx context.Context) error {
 	return s.readComments(ctx)
 }
 
+// inform asks what the asker may do, and how much room there is. Where CI failed nobody asked, and its draft has its room.
+func (s *session) inform(ctx context.Context, facts *policy.Facts) (err error) {
+	if s.trigger.Check != nil {
+		return nil
+	}
+	if facts.Role, err = s.req.forge.Role(ctx, s.trigger.Actor.Login); err != nil {
+		return fmt.Errorf("ask what %s may do: %w", s.trigger.Actor.Login, err)
+	}
+	s.rec.Trigger.Role = string(facts.Role)
+	facts.OpenPulls, err = s.openPulls(ctx)
+	return err
+}
+
 func (s *session) permit(ctx context.Context, facts policy.Facts) error {
 	switch {
 	case s.trigger.Command != nil:
 		return s.permitted(ctx, facts)
 	case s.trigger.Review != nil:
 		return s.permittedReview(ctx, facts)
+	case s.trigger.Check != nil:
+		return s.permittedCheck(ctx, facts)
 	}
 	return s.decide(ctx, facts)
 }
 
-// hearAsker fetches again what people wrote to ask for this run, where they wrote something.
+// hearAsker fetches again what people wrote to ask for this run, where they wrote something, or the draft whose CI asks.
 func (s *session) hearAsker(ctx context.Context) error {
 	switch {
 	case s.trigger.Command != nil:
 		return s.heed(ctx)
 	case s.trigger.Review != nil:
 		return s.heedReview(ctx)
+	case s.trigger.Check != nil:
+		return s.heedCheck(ctx)
 	}
 	return nil
 }

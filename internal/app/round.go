@@ -27,6 +27,8 @@ type round struct {
 	Conflicts []string `json:"conflicts,omitempty"` // paths in which the tip and the base conflict: the first commit joins the two
 	Wishes    []wish   `json:"wishes,omitempty"`
 	Reviews   []int64  `json:"reviews,omitempty"` // ids among the wishes
+	Checks    []string `json:"checks,omitempty"`  // jobs of CI that failed for the tip
+	Tree      git.ID   `json:"tree,omitempty"`    // the tip's, where there are such jobs
 	Left      []string `json:"left,omitempty"`    // notes on what was asked for and left out
 
 	over   int             // wishes without room
@@ -47,12 +49,15 @@ type spentRound struct {
 	Asked   string  `json:"asked"`
 	Reviews []int64 `json:"reviews,omitempty"`
 	Done    bool    `json:"done,omitempty"` // and published: its reviews are settled
+
+	Checks []string `json:"checks,omitempty"` // jobs of CI that failed before it
+	Tree   git.ID   `json:"tree,omitempty"`   // for this content
 }
 
 // fixing says that the request is for a round on an open pull request.
 func (s *session) fixing() bool {
 	c := s.trigger.Command
-	return s.trigger.Review != nil || c != nil && c.Name == "fix"
+	return s.trigger.Review != nil || s.trigger.Check != nil || c != nil && c.Name == "fix"
 }
 
 // openRound looks at the pull request before anything is spent: may it have another round, is its branch one that we wrote, and
@@ -69,6 +74,9 @@ func (s *session) openRound(ctx context.Context) error {
 		return err
 	}
 	if err := s.collect(ctx, r); err != nil {
+		return err
+	}
+	if err := s.noteTree(ctx, r); err != nil {
 		return err
 	}
 	s.round = r
@@ -247,7 +255,7 @@ func (c *checkpoint) spend(r *round) {
 	if r == nil || slices.ContainsFunc(c.Rounds, func(u spentRound) bool { return u.Asked == r.Asked }) {
 		return
 	}
-	c.Rounds = append(slices.Clone(c.Rounds), spentRound{Pull: r.Pull, Asked: r.Asked, Reviews: r.Reviews})
+	c.Rounds = append(slices.Clone(c.Rounds), spentRound{Pull: r.Pull, Asked: r.Asked, Reviews: r.Reviews, Checks: r.Checks, Tree: r.Tree})
 }
 
 // settle notes that the round was published.

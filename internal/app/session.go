@@ -104,6 +104,7 @@ type session struct {
 	queued    bool     // the request waits for room
 	released  bool     // it waited, and was started by an id alone
 	approval  git.Note // what the id stands for, where it was found
+	toPeople  bool     // what CI asked for ends here, and the issue says so
 }
 
 // run is the one path. It always returns a finished record that lies on disk, whatever happened.

@@ -33,6 +33,9 @@ func (s *session) steer(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.trigger.Check != nil {
+		return s.onAccountOf(ctx)
+	}
 	c := s.trigger.Command
 	if c == nil {
 		return nil
@@ -50,7 +53,7 @@ func (s *session) steer(ctx context.Context) error {
 	return nil
 }
 
-// stillApproved: who asks on a pull request has not seen the issue, so its text has to be the one that a run was approved for (INV-41).
+// stillApproved: who asks on a pull request has not seen the issue, nor has CI, so its text has to be the one that a run was approved for (INV-41).
 func (s *session) stillApproved() error {
 	n := s.trigger.Issue.Number
 	switch {

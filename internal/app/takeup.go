@@ -20,12 +20,19 @@ type dropped struct {
 // one goes on with; none otherwise.
 func (s *session) takeUp(ctx context.Context) error {
 	old := s.saved.Round
+	if s.trigger.Check != nil {
+		if err := s.dueCheck(); err != nil {
+			return err
+		}
+	}
 	goesOn, _ := s.resumable()
 	switch {
 	case old != nil && goesOn && (!s.fixing() || old.Asked == s.request()):
 		return s.goOnWith(ctx, old)
 	case !s.fixing():
 		return nil
+	case s.trigger.Check != nil:
+		return s.openCheckRound(ctx)
 	}
 	return s.openRound(ctx)
 }

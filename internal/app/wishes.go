@@ -220,27 +220,37 @@ func (s *session) takeThreads(ctx context.Context, r *round, known *writers, ope
 	return nil
 }
 
-// collectChecks takes along the ends of what failed jobs printed. Where something is held out, the user's own CI runs it too, as a rule,
-// and its log would tell of it (INV-27): then the agent hears no more than a job's name. A token that may not read CI ends nothing.
+// collectChecks is readChecks where people ask: a token that may not read CI ends nothing.
 func (s *session) collectChecks(ctx context.Context, r *round) {
+	if err := s.readChecks(ctx, r); err != nil {
+		s.note("how CI went for the pull request was not read: " + err.Error())
+	}
+}
+
+// readChecks takes along the ends of what failed jobs printed. Where something is held out, the user's own CI runs it too, as a rule,
+// and its log would tell of it (INV-27): then the agent hears no more than a job's name.
+func (s *session) readChecks(ctx context.Context, r *round) error {
 	reader, ok := s.req.forge.(forge.JobReader)
 	if !ok {
-		return
+		return nil
 	}
 	jobs, err := reader.FailedJobs(ctx, forge.Tip{Pull: r.Pull, Branch: r.Branch, Commit: string(r.Tip)})
 	if err != nil {
-		s.note("how CI went for the pull request was not read: " + err.Error())
-		return
+		return err
 	}
 	for n, j := range jobs {
-		text := "The job " + prompt.Inline(j.Name, 200) + " failed."
+		name := prompt.Inline(j.Name, 200)
+		text := "The job " + name + " failed."
 		if s.cfg.Gates.HeldOut() > 0 {
 			text += " What it printed is left out: held-out tests may have run in it."
 		} else if len(j.Log) > 0 {
 			text += " The end of what it printed:\n" + lastRunes(s.red.String(string(j.Log)), maxWishText-400)
 		}
-		r.add(wish{Wish: prompt.Wish{From: fmt.Sprintf("check %d", n+1), Text: text, Log: true}})
+		if r.add(wish{Wish: prompt.Wish{From: fmt.Sprintf("check %d", n+1), Text: text, Log: true}}) {
+			r.Checks = append(r.Checks, name)
+		}
 	}
+	return nil
 }
 
 // earlierLeft begins the text of a thread whose older words had no room, and betweenLeft stands where some were not read.
