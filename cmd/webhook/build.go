@@ -58,6 +58,9 @@ func build(e env, k keeping, log *slog.Logger) (*webhook.Handler, error) {
 	if c.Rates.Repo, err = e.rate("PROCTOR_REPO_PER_HOUR", repoRate); err != nil {
 		return nil, err
 	}
+	if c.Checks, err = e.flag("PROCTOR_CHECK_FAILURES"); err != nil {
+		return nil, err
+	}
 	var door doors
 	var app *ghapp.App
 	if len(c.GitHubSecrets) > 0 {

@@ -42,6 +42,7 @@ func variables() []variable {
 		{"PROCTOR_BOTS", "account ids of bots that may ask, comma-separated"},
 		{"PROCTOR_ACTOR_PER_HOUR", "runs that one account may ask for in an hour, in all repositories; default 100, 0 for any number"},
 		{"PROCTOR_REPO_PER_HOUR", "runs that may be asked for in one repository in an hour; default 300, 0 for any number"},
+		{"PROCTOR_CHECK_FAILURES", "true: CI that fails on a branch of a run starts a round, where the repository sets fix.on_check_failure; default false"},
 		{"PROCTOR_TOKEN_AUDIENCE", "turns POST /token on: runs exchange their job's identity, asked for this audience, for a token of the App's or of the GitLab project"},
 		{"PROCTOR_TOKEN_ENVIRONMENT", "environment that such a job has to run in; default any"},
 		{"PROCTOR_OIDC_ISSUER", "who signs jobs' identities; default https://token.actions.githubusercontent.com"},
@@ -165,6 +166,18 @@ func (e env) rate(name string, otherwise int) (int, error) {
 		return 0, fmt.Errorf("%s: %q is no number of runs: write a whole number, 0 for any number", name, v)
 	}
 	return n, nil
+}
+
+// flag reads a switch that is off by default.
+func (e env) flag(name string) (bool, error) {
+	switch v := strings.TrimSpace(e.getenv(name)); v {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, fmt.Errorf("%s: %q is neither true nor false: write one of them, or unset it", name, v)
+	}
 }
 
 func (e env) appID() (int64, error) {

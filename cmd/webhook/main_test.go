@@ -180,6 +180,7 @@ func TestASettingThatCannotWorkIsNamedAtTheStart(t *testing.T) {
 		"a file and a table":     {append(good[:6:6], "PROCTOR_STORE", "x", "PROCTOR_TABLE", "t"), "PROCTOR_STORE"},
 		"a queue and no table":   {append(good[:6:6], "PROCTOR_QUEUE_URL", "https://q"), "PROCTOR_TABLE"},
 		"a table and no region":  {append(good[:6:6], "PROCTOR_TABLE", "t"), "AWS_REGION"},
+		"a switch that is none":  {append(good[:6:6], "PROCTOR_CHECK_FAILURES", "yes"), "PROCTOR_CHECK_FAILURES"},
 		"a rate that is none":    {append(good[:6:6], "PROCTOR_REPO_PER_HOUR", "-1"), "PROCTOR_REPO_PER_HOUR"},
 		"repository pattern":     {append(good[:6:6], "PROCTOR_REPOS", "octo/**x"), "owner/*"},
 	} {

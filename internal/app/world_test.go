@@ -156,7 +156,7 @@ func (w *world) serveWebhook(exchange bool) {
 	w.tokenURL = server.URL + "/token"
 	token := w.hub.NewToken(forgetest.Token{Login: appBot, Installation: true, Permissions: map[string]string{"actions": "write", "contents": "read", "issues": "write", "metadata": "read"}})
 	h, err := webhook.New(webhook.Config{
-		GitHubSecrets: []string{hookSecret}, Store: webhook.NewMemory(time.Now), Now: time.Now,
+		GitHubSecrets: []string{hookSecret}, Checks: true, Store: webhook.NewMemory(time.Now), Now: time.Now,
 		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()}, Exchange: w.exchange(exchange),
 		Connect: func(_ context.Context, to webhook.Target) (webhook.Forge, error) {
 			return github.New(github.Config{BaseURL: w.hub.APIURL(), ServerURL: w.hub.URL(), Owner: to.Repo.Owner, Repo: to.Repo.Name, Token: token, Now: time.Now, Sleep: clock.Sleep})

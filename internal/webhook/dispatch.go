@@ -126,10 +126,10 @@ func (h *Handler) persist(ctx context.Context, step func(context.Context) error)
 	return fmt.Errorf("write the claim's outcome: %w", err)
 }
 
-// tell says on the issue why nothing will happen until somebody acts: the label shows no answer else.
+// tell says on the issue why nothing will happen until somebody acts: the label shows no answer else. Nobody waits for CI's.
 func (h *Handler) tell(ctx context.Context, f Forge, t trigger.Trigger, file string, err error) {
 	c, ok := f.(Commenter)
-	if !ok || t.Forge == trigger.GitLab && t.Change != nil {
+	if !ok || t.Check != nil || t.Forge == trigger.GitLab && t.Change != nil {
 		return
 	}
 	_, _ = c.CreateComment(ctx, t.Issue.Number, dispatchProblem(err, file, t.Repo.DefaultBranch))

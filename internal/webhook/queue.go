@@ -56,7 +56,7 @@ func (d *delivery) message() Message {
 // need: it goes to where somebody looks.
 func (h *Handler) Work(ctx context.Context, m Message) (retry bool, err error) {
 	if m.Version != messageVersion || m.Body == "" || m.Trigger.Kind == "" || m.Trigger.Kind == trigger.KindComment && m.Trigger.Command == nil ||
-		m.Trigger.Kind == trigger.KindRun && m.Trigger.Run == nil {
+		m.Trigger.Kind == trigger.KindRun && m.Trigger.Run == nil || m.Trigger.Kind == trigger.KindCheck && (m.Trigger.Check == nil || m.Trigger.Change == nil) {
 		return false, ErrMessage
 	}
 	start := h.cfg.Now()

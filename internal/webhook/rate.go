@@ -24,11 +24,13 @@ type rate struct {
 	most    int // 0 for any number
 }
 
+// rates: CI that asks is no account's, and counts for its repository.
 func (h *Handler) rates(t trigger.Trigger) []rate {
-	return []rate{
-		{"actor", fmt.Sprintf("rate:actor:%s:%d", t.Forge, t.Actor.ID), "this account has", h.cfg.Rates.Actor},
-		{"repo", fmt.Sprintf("rate:repo:%s:%d:%s", t.Forge, t.Repo.ID, t.Repo.FullName()), "this repository has", h.cfg.Rates.Repo},
+	all := []rate{{"repo", fmt.Sprintf("rate:repo:%s:%d:%s", t.Forge, t.Repo.ID, t.Repo.FullName()), "this repository has", h.cfg.Rates.Repo}}
+	if t.Check != nil {
+		return all
 	}
+	return append([]rate{{"actor", fmt.Sprintf("rate:actor:%s:%d", t.Forge, t.Actor.ID), "this account has", h.cfg.Rates.Actor}}, all...)
 }
 
 // within counts a request that has its claim, once for each limit, and gives the claim back where it is one too many. The
@@ -96,7 +98,7 @@ func counts(d *delivery) bool {
 
 func (h *Handler) tellRate(ctx context.Context, f Forge, d *delivery, whose string, most int, end time.Time) {
 	c, ok := f.(Commenter)
-	if !ok || d.t.Forge == trigger.GitLab && d.t.Change != nil {
+	if !ok || d.t.Check != nil || d.t.Forge == trigger.GitLab && d.t.Change != nil {
 		return
 	}
 	_, err := c.CreateComment(ctx, d.t.Issue.Number, fmt.Sprintf("Proctor starts no run: %s asked for %d in this hour, which is the limit that this webhook has. Ask again after %s UTC; an administrator can raise the limit.", whose, most, end.UTC().Format("15:04")))

@@ -74,12 +74,15 @@ func bodyKey(body []byte) string {
 	return "body:" + hex.EncodeToString(sum[:])
 }
 
-// eventKey names what asked: the label event, the comment or the review, whatever deliveries tell of it.
+// eventKey names what asked: the label event, the comment, the review or the commit whose CI failed, whatever deliveries tell of it.
 func eventKey(t trigger.Trigger, body string) string {
 	subject := fmt.Sprintf("%s:%d:%s#%d", t.Forge, t.Repo.ID, t.Repo.FullName(), t.Issue.Number)
 	switch {
 	case t.Command != nil:
 		return subject + ":comment:" + strconv.FormatInt(t.Command.CommentID, 10)
+	case t.Check != nil:
+		// A push starts many workflows, and each of them may fail.
+		return subject + ":check:" + t.Change.Head + "@" + t.Check.SHA
 	case t.Review != nil:
 		return subject + ":review:" + t.Review.Key()
 	case t.Asked.ID != 0 && t.Kind == trigger.KindLabel:
@@ -150,12 +153,14 @@ func (h *Handler) facts(ctx context.Context, f Forge, d *delivery) (policy.Facts
 		roleErr, issueErr, eventErr error
 		wg                          sync.WaitGroup
 	)
-	// A merge request's iid is no issue's number on GitLab: its own state was in the event.
-	asksIssue := t.Change == nil || t.Forge == trigger.GitHub
+	// A merge request's iid is no issue's number on GitLab: its own state was in the event. Of a check it is the issue's.
+	asksIssue := t.Change == nil || t.Forge == trigger.GitHub || t.Check != nil
 	asksLabel := t.Kind == trigger.KindLabel
 	// A request that waited for room has our own label in the trigger label's place.
 	out.Started = t.Kind == trigger.KindDispatch
-	wg.Go(func() { out.Role, roleErr = f.Role(ctx, t.Actor.Login) })
+	if t.Check == nil {
+		wg.Go(func() { out.Role, roleErr = f.Role(ctx, t.Actor.Login) })
+	}
 	if asksIssue {
 		wg.Go(func() { issue, issueErr = f.Issue(ctx, t.Issue.Number) })
 	}

@@ -216,10 +216,14 @@ func (h *Handler) read(body []byte, d *delivery) (answer, bool) {
 	case t.Kind == trigger.KindReview && (t.Change.FromFork || h.issueOfBranch(t.Change.Head) == 0):
 		// People review each other's work all day. Whether a branch of our name is ours, the run finds out.
 		return accepted(StatusIgnored, "other_branch"), true
+	case t.Kind == trigger.KindCheck:
+		if a, done := h.readCheck(d); done {
+			return a, true
+		}
 	case t.Kind == trigger.KindRun, t.Kind == trigger.KindClosed, h.explains(t):
 		return answer{}, false
 	}
-	if dec := policy.Precheck(t, h.cfg.Rules); !dec.Allow {
+	if dec := policy.Precheck(d.t, h.cfg.Rules); !dec.Allow {
 		return accepted(StatusRefused, string(dec.Reason)), true
 	}
 	return answer{}, false

@@ -61,6 +61,8 @@ type Config struct {
 	Branches string
 	// Workflow is the file to dispatch, "proctor.yml" when empty.
 	Workflow string
+	// Checks lets CI that failed on a branch of ours ask for a round; what the repository's configuration says of it, the run finds out.
+	Checks bool
 	// Paths are where deliveries arrive, as suffixes of the request's path: a gateway puts its stage in
 	// front. Empty means "/", "/github", "/gitlab" and "/webhook".
 	Paths []string
