@@ -56,7 +56,7 @@ func openLab(t *testing.T, s setting) *labWorld {
 	starter := lab.NewTriggerToken()
 	reader := lab.NewToken(forgetest.GitLabToken{Login: labBot, Scopes: []string{"read_api"}})
 	h, err := webhook.New(webhook.Config{
-		GitLabTokens: []string{hookSecret}, Store: webhook.NewMemory(time.Now), Now: time.Now,
+		GitLabTokens: []string{hookSecret}, Checks: true, Store: webhook.NewMemory(time.Now), Now: time.Now,
 		Rules: policy.Rules{Label: trigger.DefaultLabel, Roles: policy.DefaultRoles()},
 		Connect: func(context.Context, webhook.Target) (webhook.Forge, error) {
 			return gitlab.New(gitlab.Config{ServerURL: lab.URL(), Project: lab.Project(), Token: reader, TriggerToken: starter})
@@ -152,6 +152,7 @@ func comparable(r evidence.Record) evidence.Record {
 	r.Run, r.RunURL, r.Started, r.Ended, r.Totals.Millis = "", "", time.Time{}, time.Time{}, 0
 	r.Base.ID, r.Reason = "", strings.ReplaceAll(r.Reason, r.Head.ID[:12], "HEAD")
 	r.Head = &evidence.Commit{Tree: r.Head.Tree}
+	r.Trigger.Cause, _, _ = strings.Cut(r.Trigger.Cause, " for commit ")
 	r.Trigger.Delivery, r.Trigger.Repo, r.Trigger.IssueURL, r.Trigger.ActorID = "", "", "", 0
 	p := *r.Published
 	p.Commit, p.Number, p.URL = "", 0, ""

@@ -26,6 +26,7 @@ type people interface {
 	PullComments(number int) []forgetest.Comment
 	ReviewPull(number int, author, state, body string, lines ...forgetest.ReviewLine) (int64, error)
 	Threads(number int) []forgetest.Thread
+	EndCI(ci forgetest.CI) error
 	RenameDefaultBranch(to string) error
 	Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error)
 	Branch(name string) string
@@ -69,9 +70,10 @@ type scenario struct {
 	name string
 	// twice makes an earlier run first, whose draft is open when the story begins.
 	twice bool
-	// asks replaces the label: what people do for the run of the story; and script what its agent does.
+	// asks replaces the label: what people do for the run of the story; script is what its agent does, and config what the repository sets.
 	asks   func(*site)
 	script []tick
+	config map[string]string
 	// mid happens while the agent is at work.
 	mid func(*site)
 	// terminal and words of the reason, the next step and the notes.
@@ -189,6 +191,36 @@ func scenarios() []scenario {
 				}
 			},
 		},
+		{
+			name: "CI fails on the draft", twice: true, script: onTheSecond(), config: map[string]string{"fix": "{on_check_failure: true}"},
+			terminal: "done", words: []string{"a round on pull request", "asked for are 1 thing"},
+			asks: func(s *site) {
+				n := s.Pulls()[0].Number
+				s.must1(s.ReviewPull(n, asker, "commented", "", forgetest.ReviewLine{Path: "app/answer.txt", Line: 1, Body: "Nobody asked for this yet."}))
+				s.must(s.EndCI(forgetest.CI{Branch: s.branch(), Pull: n, Job: "unit", Log: "FAIL: there should be more\n"}))
+			},
+			after: func(s *site, r evidence.Record) {
+				p := s.Pulls()
+				if len(p) != 1 || !p[0].Draft || p[0].HeadSHA != r.Head.ID || strings.Contains(p[0].Body, "Closes #") {
+					s.Errorf("INV-15 pull requests %+v", p)
+				}
+				_, rest, _ := strings.Cut(r.Trigger.Cause, "CI failed for commit ")
+				failed, _, _ := strings.Cut(rest, " ")
+				if tr := r.Trigger; tr.Actor != asker || tr.Role != "write" || !tr.Revise || !tr.Verified || failed == r.Head.ID || len(failed) != 40 {
+					s.Errorf("INV-40 the trigger is %+v", tr)
+				}
+				if log := s.git("log", "--format=%H", s.branch()); !strings.Contains(log, failed) {
+					s.Errorf("INV-20 %s is not in the branch's history:\n%s", failed, log)
+				}
+				if said := s.Threads(p[0].Number)[0].Comments; len(said) != 1 {
+					s.Errorf("the thread was worked on: %+v", said)
+				}
+				is, _ := s.Issue(s.issue)
+				if last := is.Comments[len(is.Comments)-1].Body; !strings.Contains(last, "CI failed for commit "+failed) || fmt.Sprint(is.Labels) != "[proctor:review]" {
+					s.Errorf("labels %q; the status comment does not say what started the run: %s", is.Labels, last)
+				}
+			},
+		},
 	}
 }
 
@@ -211,7 +243,7 @@ func TestEveryForgeTellsTheSameStory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			stories := map[string]evidence.Record{}
 			for name, open := range map[string]func(*testing.T, setting) *site{"github": onHub(false), "enterprise": onHub(true), "gitlab": onLab} {
-				s := open(t, story(c.script))
+				s := open(t, story(c))
 				if c.twice {
 					if r := s.run(); r.Terminal != "done" {
 						t.Fatalf("%s: the earlier run ended %s: %s", name, r.Terminal, r.Reason)
@@ -276,11 +308,11 @@ func told1(r evidence.Record) evidence.Record {
 }
 
 // story is the setting of every scenario: one model call, so that there is a moment to interfere in.
-func story(script []tick) setting {
-	if script == nil {
-		script = []tick{{spend(1000, 100), reply(allRight)}}
+func story(c scenario) setting {
+	if c.script == nil {
+		c.script = []tick{{spend(1000, 100), reply(allRight)}}
 	}
-	return setting{plan: script, config: map[string]string{"gates": visibleGates}, files: map[string]string{".gitlab-ci.yml": "proctor: {script: [proctor-action]}\n"}}
+	return setting{plan: c.script, config: merged(map[string]string{"gates": visibleGates}, c.config), files: map[string]string{".gitlab-ci.yml": "proctor: {script: [proctor-action]}\n"}}
 }
 
 func onHub(enterprise bool) func(*testing.T, setting) *site {

@@ -81,7 +81,7 @@ func publishKeys() []key {
 		},
 		{
 			path: "fix.max_rounds", example: "1", max: 100, field: func(c *Config) any { return &c.Fix.MaxRounds },
-			doc: "How many rounds one draft gets: a review that requests changes starts one, and so does the command fix. 0: none.",
+			doc: "How many rounds one draft gets: a review that requests changes starts one, so does the command fix, and so does CI that fails with on_check_failure. 0: none.",
 		},
 		{
 			path: "fix.stale_base", example: "off", allowed: []string{"merge", "off"}, field: func(c *Config) any { return &c.Fix.StaleBase },
@@ -89,7 +89,7 @@ func publishKeys() []key {
 		},
 		{
 			path: "fix.on_check_failure", example: "true", field: func(c *Config) any { return &c.Fix.OnCheckFailure },
-			doc: "Start a round when a check of the draft fails.",
+			doc: "Start a round when the draft's own CI fails for a commit that a run pushed: for its failing jobs, within max_rounds, on the account of whoever asked for the work. It takes the webhook with PROCTOR_CHECK_FAILURES, or workflow_run in the workflow.",
 		},
 	}
 }

@@ -1,6 +1,8 @@
 package forgetest
 
 import (
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -52,6 +54,59 @@ func TestTheTemplatesRunsAreCancelledByNoOtherLabelAndNoComment(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: group %s, want %s", c.name, c.got, c.want)
+		}
+	}
+}
+
+// What docs/comment-commands.md adds to the template's condition lets CI that failed on a run's branch in, and nothing of a fork's; without
+// it the template's own condition takes no such event.
+func TestTheDocsConditionTakesCIThatFailedHereAlone(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/comment-commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```text\n(\\|\\| .*?)```").FindSubmatch(page)
+	if m == nil {
+		t.Fatal("the page has no condition")
+	}
+	w, err := parseWorkflow(templates.GitHubWorkflow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const repo = "octo/shop"
+	run := func(conclusion, branch, head string) map[string]any {
+		return map[string]any{"conclusion": conclusion, "head_branch": branch, "head_repository": map[string]any{"full_name": head}}
+	}
+	takes := func(cond, event string, run map[string]any) bool {
+		t.Helper()
+		ok, err := condition(cond, scope{status: "success", contexts: map[string]any{
+			"github": map[string]any{"event_name": event, "repository": repo, "event": map[string]any{"workflow_run": run}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	own := w.jobs[0].If
+	for _, c := range []struct {
+		name, event string
+		run         map[string]any
+		want        bool
+	}{
+		{"it failed", "workflow_run", run("failure", "proctor/issue-3", repo), true},
+		{"it timed out", "workflow_run", run("timed_out", "proctor/issue-3", repo), true},
+		{"it passed", "workflow_run", run("success", "proctor/issue-3", repo), false},
+		{"a person's branch", "workflow_run", run("failure", "main", repo), false},
+		{"a fork", "workflow_run", run("failure", "proctor/issue-3", "mallory/shop"), false},
+		{"a fork that is gone", "workflow_run", map[string]any{"conclusion": "failure", "head_branch": "proctor/issue-3", "head_repository": nil}, false},
+		{"another event", "push", run("failure", "proctor/issue-3", repo), false},
+	} {
+		if got := takes(own+" "+string(m[1]), c.event, c.run); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if takes(own, c.event, c.run) {
+			t.Errorf("%s: the template's own condition takes it", c.name)
 		}
 	}
 }
