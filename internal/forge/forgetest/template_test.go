@@ -47,6 +47,7 @@ func TestTheTemplatesRunsAreCancelledByNoOtherLabelAndNoComment(t *testing.T) {
 		{"by hand", group(3, nil, map[string]any{"issue": "7"}), ours},
 		{"by the webhook for its label", group(4, nil, map[string]any{"issue": "7", "request": "event=5", "proctor_id": "a1"}), ours},
 		{"by the webhook for a command", group(5, nil, map[string]any{"issue": "7", "request": "command=stop", "proctor_id": "a2"}), "proctor-a2"},
+		{"by the webhook for CI that failed", group(11, nil, map[string]any{"issue": "7", "request": "branch=proctor%2Fissue-7&check=5%40aa", "proctor_id": "a3"}), "proctor-a3"},
 		{"another label", labelled(6, "docs"), "proctor-6"},
 		{"and another", labelled(8, "bug"), "proctor-8"},
 		{"a comment", group(9, map[string]any{"comment": map[string]any{"id": float64(70)}, "issue": map[string]any{"number": float64(7)}}, nil), "proctor-70"},
