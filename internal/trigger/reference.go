@@ -69,43 +69,43 @@ and pushed without a call to the agent. Files in conflict are given to the agent
 pushed is the merge that settles them. History is never rewritten, so there is no rebase.
 
 Each thread is answered with the commit of the round that last changed its file, or with the word that the round left it alone; people resolve it, or answer in it and
-ask again. A draft gets ` + "`" + `fix.max_rounds` + "`" + ` rounds. A round that ends early is kept and gone on with like any run.
+ask again. A draft gets ` + "`fix.max_rounds`" + ` rounds. A round that ends early is kept and gone on with like any run.
 
 ## CI that failed
 
-With ` + "`" + `fix: {on_check_failure: true}` + "`" + ` on the default branch, a draft whose own CI fails gets a round by itself, for the jobs that fail and for nothing else: no thread and no review is worked on or
+With ` + "`fix: {on_check_failure: true}`" + ` on the default branch, a draft whose own CI fails gets a round by itself, for the jobs that fail and for nothing else: no thread and no review is worked on or
 answered. It starts only where all of this holds, asked of the forge anew:
 
-- the draft is open and ours, as for ` + "`" + `fix` + "`" + `, its head is the commit that CI failed for, and a run of ours pushed that commit. Where a person's commit stands on top, it takes ` + "`" + `fix` + "`" + `;
+- the draft is open and ours, as for ` + "`fix`" + `, its head is the commit that CI failed for, and a run of ours pushed that commit. Where a person's commit stands on top, it takes ` + "`fix`" + `;
 - a job of that commit's CI fails still, and no round has been made for the commit. Ten workflows that fail for one push are one round;
 - the issue is open, and its text is what was approved;
-- whoever asked last for the work on the issue may ask still. ` + "`" + `budget.per_actor_day_usd` + "`" + ` counts the round for them. Where the checkpoint is older than this and does not say who it
-  was, the account of the job's token takes their place; ` + "`" + `budget.per_issue_usd` + "`" + ` and ` + "`" + `budget.per_day_usd` + "`" + ` hold in any case;
-- no earlier run has left work that ` + "`" + `resume` + "`" + ` goes on with.
+- whoever asked last for the work on the issue may ask still. ` + "`budget.per_actor_day_usd`" + ` counts the round for them. Where the checkpoint is older than this and does not say who it
+  was, the account of the job's token takes their place; ` + "`budget.per_issue_usd`" + ` and ` + "`budget.per_day_usd`" + ` hold in any case;
+- no other run works on the issue, and no earlier one has left work that ` + "`resume`" + ` goes on with.
 
-What is not so ends the job without a word on the issue, since nobody asked. What such a round pushes makes CI run again, and that comes to an end: a draft has ` + "`" + `fix.max_rounds` + "`" + ` rounds in all, those that people ask for included, and the
-same job that fails for the same content again starts none. Then the issue gets ` + "`" + `proctor:needs-human` + "`" + ` and the status comment says why, once. The status comment of a round says which commit's CI started it.
+What is not so ends the job without a word on the issue, since nobody asked. What such a round pushes makes CI run again, and that comes to an end: a draft has ` + "`fix.max_rounds`" + ` rounds in all, those that people ask for included, and the
+same job that fails for the same content again starts none. Then the issue gets ` + "`proctor:needs-human`" + ` and the status comment says why, once. The status comment of a round says which commit's CI started it.
 
 The agent is told the end of what each failing job printed, as in any round. CI runs the draft's code with what the workflow gives it, and that code was written by the agent: what CI's jobs can read, they can print.
 
-There are two ways from CI to the run. The webhook takes it with ` + "`" + `PROCTOR_CHECK_FAILURES=true` + "`" + ` ([The webhook](webhook.md#ci-that-failed)), and on GitLab there is no other. Without a webhook the workflow can listen itself; add to its ` + "`" + `on:` + "`" + `, with the name of your CI's workflow,
+There are two ways from CI to the run. The webhook takes it with ` + "`PROCTOR_CHECK_FAILURES=true`" + ` ([The webhook](webhook.md#ci-that-failed)), and on GitLab there is no other. Without a webhook the workflow can listen itself; add to its ` + "`on:`" + `, with the name of your CI's workflow,
 
-` + "`" + `` + "`" + `` + "`" + `yaml
+` + "```" + `yaml
 workflow_run:
   workflows: [CI]
   types: [completed]
-` + "`" + `` + "`" + `` + "`" + `
+` + "```" + `
 
 and to the condition of its job
 
-` + "`" + `` + "`" + `` + "`" + `text
+` + "```" + `text
 || github.event_name == 'workflow_run' && contains(fromJSON('["failure","timed_out"]'), github.event.workflow_run.conclusion) &&
 startsWith(github.event.workflow_run.head_branch, 'proctor/') && github.event.workflow_run.head_repository.full_name == github.repository
-` + "`" + `` + "`" + `` + "`" + `
+` + "```" + `
 
 GitHub starts that job on the default branch with the workflow as it is there, also for CI of a fork's pull request: the condition leaves those out, and so does the run, which checks out nothing of the commit that failed before it has
-been found to be a run's. ` + "`" + `proctor init` + "`" + ` does not write it, since GitHub starts no CI for what the job's own ` + "`" + `github.token` + "`" + ` pushes: it is of use only where ` + "`" + `github-token` + "`" + ` is a token of an App or an account of yours, which needs ` + "`" + `actions: read` + "`" + ` too. One job
-starts for each workflow that fails; those that come too late end ` + "`" + `answered` + "`" + `.
+been found to be a run's. ` + "`proctor init`" + ` does not write it, since GitHub starts no CI for what the job's own ` + "`github.token`" + ` pushes: it is of use only where ` + "`github-token`" + ` is a token of an App or an account of yours, which needs ` + "`actions: read`" + ` too. One job
+starts for each workflow that fails; those that come too late end ` + "`answered`" + `.
 
 Not there: rounds for what other services report beside the forge's CI, and on GitLab for pipelines of merged results, whose commit is not the draft's.
 
