@@ -180,6 +180,7 @@ func TestFaultsAreToldWithPlaceAndNextStep(t *testing.T) {
 		{"everything denied", "policy: {deny: [\"**\"]}\n", `covers the whole repository`},
 		{"nobody", "trigger: {roles: []}\n", `an empty list lets nobody ask`},
 		{"egress that nothing enforces", "sandbox: {mode: off, egress: [\"a.example:443\"]}\n", `nothing enforces it while sandbox.mode is off`},
+		{"rounds that may not begin", "fix: {max_rounds: 0, on_check_failure: true}\n", `fix.on_check_failure: starts nothing while fix.max_rounds is 0; raise fix.max_rounds`},
 		{"state label", "publish: {labels: [\"Proctor:review\"]}\n", `belongs to the loop itself`},
 	}
 	for _, c := range cases {

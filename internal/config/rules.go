@@ -12,7 +12,7 @@ import (
 // something that cannot be kept.
 func (d *decoder) combinations() {
 	for _, r := range []func(*decoder){
-		heldOut, heldOutIsSet, heldOutOnce, somethingToCount, probesHaveNames, sealsSomething, ceilings, somethingMayChange, egressIsEnforced, labelsStayApart,
+		heldOut, heldOutIsSet, heldOutOnce, somethingToCount, probesHaveNames, sealsSomething, ceilings, somethingMayChange, egressIsEnforced, labelsStayApart, roundsMayBegin,
 	} {
 		r(d)
 	}
@@ -152,5 +152,12 @@ func labelsStayApart(d *decoder) {
 		if strings.EqualFold(l, label) || strings.HasPrefix(strings.ToLower(l), strings.ToLower(label)+":") {
 			d.conflict([]string{"publish.labels"}, "choose another label", "%q belongs to the loop itself", l)
 		}
+	}
+}
+
+// roundsMayBegin: without rounds there is none that CI could start.
+func roundsMayBegin(d *decoder) {
+	if f := d.config.Fix; f.OnCheckFailure && f.MaxRounds == 0 {
+		d.conflict([]string{"fix.on_check_failure", "fix.max_rounds"}, "raise fix.max_rounds or take fix.on_check_failure out", "starts nothing while fix.max_rounds is 0")
 	}
 }
