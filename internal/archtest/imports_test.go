@@ -21,7 +21,7 @@ const module = "github.com/proctor-ci/proctor/"
 var layers = [][]string{
 	{"internal/pattern", "internal/secureurl"},
 	{"", "internal/clock", "internal/money", "internal/trigger", "internal/forge", "internal/evidence", "internal/loop", "internal/detect", "internal/egress", "internal/failfirst", "internal/config", "internal/prompt", "internal/ci", "internal/git", "internal/inert", "internal/linediff", "internal/sandbox", "internal/guard/secrets", "templates"},
-	{"internal/policy", "internal/meter", "internal/gate", "internal/probe", "internal/forge/wire", "internal/agent/agenttest", "internal/telemetry", "internal/scaffold", "internal/manifest"},
+	{"internal/policy", "internal/meter", "internal/gate", "internal/probe", "internal/forge/wire", "internal/agent/agenttest", "internal/telemetry", "internal/scaffold", "internal/manifest", "internal/patch"},
 	{"internal/agent", "internal/guard", "internal/judge", "internal/doctor", "internal/forge/github", "internal/forge/gitlab", "internal/demo"},
 	{"internal/publish", "internal/webhook"},
 	{"internal/forge/forgetest", "internal/webhook/claimtest", "internal/webhook/oidctest"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/proctor-ci/proctor/internal/git"
+	"github.com/proctor-ci/proctor/internal/patch"
 )
 
 // The patch that the reviewer reads is the change: git applies it.
@@ -30,7 +31,7 @@ func TestAHunkIsAPatchThatGitApplies(t *testing.T) {
 				after.WriteString(l)
 			}
 		}
-		hs, _, _ := hunks([]byte(before.String()), []byte(after.String()))
+		hs := hunks(patch.Compare([]byte(before.String()), []byte(after.String()), patch.Options{Around: contextLines}))
 		if len(hs) == 0 {
 			continue
 		}
@@ -218,7 +219,7 @@ func FuzzHunksShowNoControlCharacter(f *testing.F) {
 	f.Add("a\r\n", "a\n")
 	f.Add("", "x\x00y")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		for _, h := range first(hunks([]byte(before), []byte(after))) {
+		for _, h := range hunks(patch.Compare([]byte(before), []byte(after), patch.Options{Around: contextLines})) {
 			for l := range strings.Lines(h) {
 				if strings.ContainsFunc(strings.TrimSuffix(strings.TrimSuffix(l, "\n"), "\r"), func(r rune) bool { return r < ' ' && r != '\t' }) {
 					t.Fatalf("a control character is shown raw: %q", l)
@@ -227,5 +228,3 @@ func FuzzHunksShowNoControlCharacter(f *testing.F) {
 		}
 	})
 }
-
-func first(hs []string, _, _ int) []string { return hs }

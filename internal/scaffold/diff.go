@@ -15,14 +15,8 @@ func Diff(path string, was, now []byte) string {
 	a, b := linediff.Split(was), linediff.Split(now)
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- a/%s\n+++ b/%s\n", path, path)
-	edits := linediff.Edits(a, b)
-	for len(edits) > 0 {
-		n := 1
-		for n < len(edits) && edits[n].A-edits[n-1].AEnd <= 2*around {
-			n++
-		}
-		hunk(&out, a, b, edits[:n])
-		edits = edits[n:]
+	for _, h := range linediff.Hunks(linediff.Edits(a, b), around) {
+		hunk(&out, a, b, h)
 	}
 	return out.String()
 }
