@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/gate"
@@ -180,6 +181,9 @@ func (s *session) ended(r gate.Result, at place, tick int) evidence.Gate {
 		s.noteSurvivors(tick, "the "+r.Name+" gate", r.Survivors)
 	}
 	g := gateOf(r, at)
+	if !at.Sealed {
+		g.At = s.since(s.env.Now().Add(-r.Duration))
+	}
 	attrs := []slog.Attr{slog.String(evidence.KeyClass, string(r.Class)), slog.String(evidence.KeyGate, r.Name), slog.String(evidence.KeyWhere, at.where), slog.String(evidence.KeyStatus, string(r.Status))}
 	if !at.Sealed {
 		attrs = append(attrs, slog.Int(evidence.KeyExit, r.ExitCode), slog.Duration(evidence.KeyMillis, r.Duration))
@@ -192,6 +196,9 @@ func (s *session) ended(r gate.Result, at place, tick int) evidence.Gate {
 	s.keepGate(g, tick)
 	return g
 }
+
+// since is a moment of the run in milliseconds from its start.
+func (s *session) since(t time.Time) int64 { return max(t.Sub(s.rec.Started).Milliseconds(), 0) }
 
 func gateOf(r gate.Result, at place) evidence.Gate {
 	return evidence.Gate{
@@ -312,15 +319,36 @@ func (s *session) keepFiles(t *evidence.Tick, v guard.Verdict) {
 			t.FilesCut = len(s.snap.Changes) - maxFiles
 			break
 		}
-		d := evidence.FileDelta{Path: prompt.Inline(c.Path, 300), Status: c.Status(), Added: v.Lines[c.Path].Added, Removed: v.Lines[c.Path].Removed}
-		if c.Old.Mode != 0 && c.Old.Mode != c.New.Mode {
-			d.OldMode = c.Old.Mode.String()
-		}
-		if c.New.Mode != 0 && c.Old.Mode != c.New.Mode {
-			d.NewMode = c.New.Mode.String()
-		}
+		d := deltaOf(c)
+		d.Added, d.Removed, d.Risk = v.Lines[c.Path].Added, v.Lines[c.Path].Removed, strings.Join(risks(c, v.Findings), "; ")
 		t.Files = append(t.Files, d)
 	}
+}
+
+// risks are what a reviewer should look at a changed file for.
+func risks(c git.Change, findings []guard.Finding) []string {
+	out := guard.Marks(c)
+	for _, f := range findings {
+		if f.Path != c.Path {
+			continue
+		}
+		if word := string(f.Rule); !slices.Contains(out, word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// deltaOf is a changed path as the record names it, without its lines.
+func deltaOf(c git.Change) evidence.FileDelta {
+	d := evidence.FileDelta{Path: prompt.Inline(c.Path, 300), Status: c.Status()}
+	if c.Old.Mode != 0 && c.Old.Mode != c.New.Mode {
+		d.OldMode = c.Old.Mode.String()
+	}
+	if c.New.Mode != 0 && c.Old.Mode != c.New.Mode {
+		d.NewMode = c.New.Mode.String()
+	}
+	return d
 }
 
 // Gate runs the iteration or the regression gates on a clean checkout of the candidate, up to the first that does not

@@ -44,7 +44,7 @@ func (s *session) finish(ctx context.Context, err error) {
 	s.emit(evidence.Ended, 0, slog.String(evidence.KeyTerminal, s.rec.Terminal), slog.Int(evidence.KeyExitCode, s.rec.ExitCode),
 		slog.String(evidence.KeyReason, s.rec.Reason), slog.String(evidence.KeyNext, s.rec.Next))
 	s.tellForge(last, err)
-	s.writeReport()
+	s.writeReport(last)
 	s.emit(evidence.RunEnded, 0)
 	if err := s.events.Close(); err != nil {
 		s.say("the event log is not whole: " + err.Error())
@@ -63,7 +63,9 @@ func (s *session) settle() {
 	s.rec.Ended = s.env.Now().UTC()
 	s.rec.Calls = nil
 	for _, c := range s.meter.Calls() {
-		s.rec.Calls = append(s.rec.Calls, callOf(c))
+		call := callOf(c)
+		call.At = s.since(c.Started)
+		s.rec.Calls = append(s.rec.Calls, call)
 		s.tick(c.Tick)
 	}
 	s.rec.Settle(s.before)
@@ -158,12 +160,15 @@ func (s *session) introduce(ctx context.Context) {
 	}
 }
 
-func (s *session) writeReport() {
+func (s *session) writeReport(ctx context.Context) {
 	rec, err := evidence.Write(s.req.reports, s.rec, s.red)
 	if err != nil {
 		s.say("record: " + err.Error())
 	}
 	s.rec = rec
+	if err := s.writeChange(ctx); err != nil {
+		s.say("change: " + err.Error())
+	}
 	if err := evidence.WriteReport(s.req.reports, rec); err != nil {
 		s.say("report: " + err.Error())
 	}

@@ -158,7 +158,7 @@ func comparable(r evidence.Record) evidence.Record {
 	p.Commit, p.Number, p.URL = "", 0, ""
 	r.Published = &p
 	for i := range r.Baseline {
-		r.Baseline[i].Millis = 0
+		r.Baseline[i].Millis, r.Baseline[i].At = 0, 0
 	}
 	for i := range r.Ticks {
 		t := &r.Ticks[i]
@@ -166,12 +166,12 @@ func comparable(r evidence.Record) evidence.Record {
 		t.Commit = &evidence.Commit{Tree: t.Commit.Tree}
 		for _, gates := range [][]evidence.Gate{t.Gates, t.Proof} {
 			for k := range gates {
-				gates[k].Millis = 0
+				gates[k].Millis, gates[k].At = 0, 0
 			}
 		}
 	}
 	for i := range r.Calls {
-		r.Calls[i].Millis = 0
+		r.Calls[i].Millis, r.Calls[i].At = 0, 0
 	}
 	return r
 }

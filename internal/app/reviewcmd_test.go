@@ -176,6 +176,35 @@ func TestAReportIsWrittenAnewFromItsRecord(t *testing.T) {
 			t.Errorf("exit %d, %v: %s%s", a.code, err, a.out, a.err)
 		}
 	}
+	// What the commit changes is shown as text, and when things began; of a proof never. Without the file beside it the page says so.
+	const shown, missing = "<td>&#43;", "does not lie beside this record"
+	if text := string(want); !strings.Contains(text, shown) || strings.Contains(text, missing) {
+		t.Errorf("the page does not show the change as text:\n%s", text)
+	}
+	for _, tick := range j.rec.Ticks {
+		for _, g := range tick.Gates {
+			if g.At == 0 {
+				t.Errorf("%s gate of tick %d: no time", g.Name, tick.N)
+			}
+		}
+		for _, g := range tick.Proof {
+			if g.At != 0 {
+				t.Errorf("INV-27: the record says when %s began in a proof", g.Name)
+			}
+		}
+	}
+	for _, c := range j.rec.Calls {
+		if c.At == 0 {
+			t.Errorf("a call of tick %d has no time", c.Tick)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, evidence.ChangeFile)); err != nil {
+		t.Fatal(err)
+	}
+	a := j.desk().run("report", dir)
+	if got, err := os.ReadFile(page); err != nil || a.code != 0 || strings.Contains(string(got), shown) || !strings.Contains(string(got), missing) {
+		t.Errorf("without the change: exit %d, %v: %s%s", a.code, err, a.out, a.err)
+	}
 	if a := j.desk().run("report", t.TempDir()); a.code != 1 || !strings.Contains(a.err, evidence.RecordFile) {
 		t.Errorf("an empty directory: exit %d: %s%s", a.code, a.out, a.err)
 	}

@@ -41,7 +41,7 @@ func TestTheReportInARealBrowser(t *testing.T) {
 	}
 	var pages []string
 	for name, r := range records {
-		b, err := Report(r)
+		b, err := Report(r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestTheReportInARealBrowser(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	// The control has everything that is looked for.
-	page, err := Report(sample())
+	page, err := Report(sample(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

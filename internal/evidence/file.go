@@ -16,6 +16,7 @@ const (
 	RecordFile = "proctor-run.json"
 	EventsFile = "events.jsonl"
 	ReportFile = "report.html"
+	ChangeFile = "proctor-change.json"
 )
 
 // maxRecord bounds what Read takes into memory.
@@ -31,14 +32,23 @@ func Write(dir string, r Record, red *Redactor) (Record, error) {
 	if invalid != nil {
 		r.Notes = append(append([]string{}, r.Notes...), invalid.Error())
 	}
-	b, err := json.MarshalIndent(r, "", "  ")
+	b, err := encodeRecord(r)
 	if err != nil {
-		return r, fmt.Errorf("encode run record: %w", err)
+		return r, err
 	}
-	if err := WriteFile(filepath.Join(dir, RecordFile), append(b, '\n')); err != nil {
+	if err := WriteFile(filepath.Join(dir, RecordFile), b); err != nil {
 		return r, err
 	}
 	return r, invalid
+}
+
+// encodeRecord is the record as its file has it.
+func encodeRecord(r Record) ([]byte, error) {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode run record: %w", err)
+	}
+	return append(b, '\n'), nil
 }
 
 // Read reads a record from a file or from the RecordFile of a directory. A newer schema is refused

@@ -154,7 +154,7 @@ type FileDelta struct {
 	NewMode string `json:"new_mode,omitempty"`
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
-	Risk    string `json:"risk,omitempty"`
+	Risk    string `json:"risk,omitempty"` // what a reviewer should look at it for
 }
 
 // Finding of the guard or the judge.
@@ -171,7 +171,8 @@ type Gate struct {
 	Class    string `json:"class"`
 	Name     string `json:"name"`
 	Command  string `json:"command"`
-	Where    string `json:"where"` // "base", "gate", "proof", "agent" (setup only), "fail-first"
+	Where    string `json:"where"`           // "base", "gate", "proof", "agent" (setup only), "fail-first"
+	At       int64  `json:"at_ms,omitempty"` // when it began, from the run's start; absent in a proof and where it is not known
 	Status   string `json:"status"`
 	ExitCode int    `json:"exit"`
 	Millis   int64  `json:"ms"`
@@ -200,7 +201,8 @@ type Call struct {
 	CacheRead  int64     `json:"cache_read_tokens"`
 	CacheWrite int64     `json:"cache_write_tokens"`
 	CostUSD    money.USD `json:"cost_usd"`
-	Priced     string    `json:"priced"` // "usage", "reserved" (no usage came), "free" or "unpriced"
+	Priced     string    `json:"priced"`          // "usage", "reserved" (no usage came), "free" or "unpriced"
+	At         int64     `json:"at_ms,omitempty"` // when it began, from the run's start; absent where it is not known
 	Millis     int64     `json:"ms"`
 }
 

@@ -109,6 +109,32 @@ func (r *Redactor) String(s string) string {
 	return string(out)
 }
 
+// Mask returns text without secrets and with all its lines: where a secret goes over several, each says so.
+func (r *Redactor) Mask(text []byte) []byte {
+	var spans []span
+	if r != nil {
+		spans, _ = r.plain.matches(spans, text)
+		spans, _ = r.encoded.spacedMatches(spans, text)
+	}
+	if spans, _ = shapeSpans(spans, text, true); len(spans) == 0 {
+		return text
+	}
+	var out []byte
+	at := 0
+	for _, m := range merge(spans) {
+		out = append(out, text[at:m.from]...)
+		for line := range bytes.Lines(text[m.from:m.to]) {
+			bare := bytes.TrimRight(line, "\r\n")
+			if len(bare) > 0 {
+				out = append(out, Redacted...)
+			}
+			out = append(out, line[len(bare):]...)
+		}
+		at = m.to
+	}
+	return append(out, text[at:]...)
+}
+
 // Error returns an error whose text holds no secret and that still unwraps to err. nil stays nil.
 func (r *Redactor) Error(err error) error {
 	if err == nil {
@@ -158,9 +184,10 @@ func (w *redactingWriter) Close() error {
 }
 
 // Record returns a copy of rec with every string redacted.
-func (r *Redactor) Record(rec Record) Record {
-	return r.value(reflect.ValueOf(rec)).Interface().(Record)
-}
+func (r *Redactor) Record(rec Record) Record { return redacted(r, rec) }
+
+// redacted is a deep copy of v with every string redacted.
+func redacted[T any](r *Redactor, v T) T { return r.value(reflect.ValueOf(v)).Interface().(T) }
 
 // value copies v deeply as far as strings can hide in it: structs, slices and pointers of this package.
 func (r *Redactor) value(v reflect.Value) reflect.Value {

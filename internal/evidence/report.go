@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/inert"
@@ -20,10 +23,18 @@ var reportPage string
 //go:embed report.css
 var reportStyle string
 
-// maxReportRows bounds each list of the report, so that the page stays below half a megabyte.
-const maxReportRows = 200
+// What bounds the page, in bytes but for rows: the whole, the text of the change, and the rows of each list. Where the
+// whole does not fit, lists get shorter; in a page full of lists the change still gets a share.
+const (
+	maxReport       = 480_000
+	maxReportChange = 200_000
+	minReportChange = 80_000
+)
 
-// reportView is what the page shows: the record, and what is worked out from it.
+// reportRows is how many rows of each list are tried.
+var reportRows = [...]int{200, 100, 50, 20, 8}
+
+// reportView is what the page shows: the record, the text of the change, and what is worked out from both.
 type reportView struct {
 	R                                                        Record
 	T                                                        Terminal
@@ -35,6 +46,9 @@ type reportView struct {
 	Findings                                                 []Finding
 	Files                                                    []reportFile
 	FileCount, Added, Removed                                int
+	Change                                                   *reportChange
+	Time                                                     *reportTime
+	Spent                                                    *reportSpent
 	Spends                                                   []reportSpend
 	On, Off, Looser                                          []Enforced
 	Notes                                                    []string
@@ -43,13 +57,14 @@ type reportView struct {
 	Provenance                                               []fact
 	TicksLeft, FindingsLeft, FilesLeft, NotesLeft, ItemsLeft string
 	RecordFile                                               string
+	Record                                                   download
 	Egress                                                   string
 }
 
 type reportTick struct {
 	Tick
 	Tone, AgentTone, AgentWord, Verdict, Said string
-	From, Width                               int64 // of 1000
+	Bars                                      []bar
 }
 
 type reportFile struct {
@@ -64,23 +79,58 @@ type reportSpend struct {
 	Cost                     string
 }
 
-// Report is the run as one self-contained page: no script, no network, light and dark. Like every
-// view it says nothing that the record does not.
-func Report(r Record) ([]byte, error) {
+// Report is the run as one self-contained page: no script, no network, light and dark. Like every view it says nothing
+// that the record does not, but for the text of the change, which lies beside the record; nil: it does not.
+func Report(r Record, c *Change) ([]byte, error) {
 	t, err := template.New("report").Funcs(reportFuncs()).Parse(reportPage)
 	if err != nil {
 		return nil, fmt.Errorf("parse report page: %w", err)
 	}
+	record, err := newDownload(r)
+	if err != nil {
+		return nil, err
+	}
+	for i, rows := range reportRows {
+		v := newReportView(r, c, rows)
+		page, err := execute(t, "report", v)
+		if err != nil {
+			return nil, err
+		}
+		room := maxReport - len(page)
+		if last := i == len(reportRows)-1; !last && room < record.cost()+min(v.Change.size(), minReportChange) {
+			continue
+		}
+		if record.cost() <= room {
+			v.Record = record
+			room -= record.cost()
+		}
+		if err := v.Change.fill(t, min(max(room, 0), maxReportChange)); err != nil {
+			return nil, err
+		}
+		return execute(t, "report", v)
+	}
+	return nil, errors.New("render report: no number of rows is tried")
+}
+
+func execute(t *template.Template, name string, v any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := t.Execute(&b, newReportView(r)); err != nil {
+	if err := t.ExecuteTemplate(&b, name, v); err != nil {
 		return nil, fmt.Errorf("render report: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-// WriteReport writes the page to ReportFile in dir. r is redacted already when it comes from Write.
+// WriteReport writes the page to ReportFile in dir, with the change that lies there. r is redacted already when it comes from Write.
 func WriteReport(dir string, r Record) error {
-	b, err := Report(r)
+	change, err := ReadChange(dir, r)
+	c := &change
+	if err != nil {
+		c = nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Notes = append(slices.Clone(r.Notes), "the change is not shown as text: "+err.Error())
+	}
+	b, err := Report(r, c)
 	if err != nil {
 		return err
 	}
@@ -149,7 +199,7 @@ func (r Record) parts(s string) []part {
 	return append(out, part{Text: strings.TrimRight(text, " ")})
 }
 
-func newReportView(r Record) reportView {
+func newReportView(r Record, c *Change, rows int) reportView {
 	sum := sha256.Sum256([]byte(reportStyle))
 	v := reportView{
 		R: r, T: r.terminal(), CSS: template.CSS(reportStyle), Verdict: r.verdict(), Goal: r.goal(), Cost: r.cost(), Gates: r.deciding(),
@@ -162,13 +212,13 @@ func newReportView(r Record) reportView {
 		RecordFile: RecordFile,
 	}
 	if r.Plan != nil {
-		v.Items = top(r.Plan.Items, "item", &v.ItemsLeft)
+		v.Items = top(r.Plan.Items, rows, "item", &v.ItemsLeft)
 	}
-	v.R.Removed = top(r.Removed, "", nil)
-	v.R.Risk.Why = top(r.Risk.Why, "", nil)
-	v.Notes = top(r.Notes, "note", &v.NotesLeft)
-	for _, t := range top(r.Ticks, "tick", &v.TicksLeft) {
-		v.Ticks = append(v.Ticks, newReportTick(r, t))
+	v.R.Removed = top(r.Removed, rows, "", nil)
+	v.R.Risk.Why = top(r.Risk.Why, rows, "", nil)
+	v.Notes = top(r.Notes, rows, "note", &v.NotesLeft)
+	for _, t := range top(r.Ticks, rows, "tick", &v.TicksLeft) {
+		v.Ticks = append(v.Ticks, newReportTick(r, t, rows))
 	}
 	for _, e := range r.Confinement {
 		switch {
@@ -186,8 +236,10 @@ func newReportView(r Record) reportView {
 	for _, s := range r.spends() {
 		v.Spends = append(v.Spends, reportSpend{s.purpose, s.model, s.calls, s.input, s.output, s.cacheRead, s.cost.String()})
 	}
+	v.Time, v.Spent = r.timeline(), r.spent(rows)
+	v.Change = newReportChange(r, c, rows)
 	if t := r.last(); t != nil {
-		v.Findings = top(t.findings(), "finding", &v.FindingsLeft)
+		v.Findings = top(t.findings(), rows, "finding", &v.FindingsLeft)
 		v.FileCount = len(t.Files) + t.FilesCut
 		most := 1
 		for _, f := range t.Files {
@@ -195,7 +247,7 @@ func newReportView(r Record) reportView {
 			v.Removed += f.Removed
 			most = max(most, f.Added+f.Removed)
 		}
-		for _, f := range top(t.Files, "file", &v.FilesLeft) {
+		for _, f := range top(t.Files, rows, "file", &v.FilesLeft) {
 			v.Files = append(v.Files, reportFile{f, share(f.Added, most), share(f.Removed, most)})
 		}
 	}
@@ -210,32 +262,27 @@ func share(n, most int) int {
 	return max(2, n*72/most)
 }
 
-func newReportTick(r Record, t Tick) reportTick {
-	v := reportTick{Tick: t, Tone: "bad", AgentTone: gateTone(outcomeMark(t.Agent.Outcome))}
+func newReportTick(r Record, t Tick, rows int) reportTick {
+	v := reportTick{Tick: t, Tone: "bad", AgentTone: gateTone(outcomeMark(t.Agent.Outcome)), Bars: r.bars(t)}
 	v.AgentWord, v.Verdict = strings.ReplaceAll(t.Agent.Outcome, "_", " "), strings.ReplaceAll(t.Verdict, "_", " ")
 	if (r.Terminal == Done || r.Terminal == PublishFailed) && r.Head != nil && t.Commit != nil && *t.Commit == *r.Head {
 		v.Tone = "good"
 	}
-	whole := max(1, r.Totals.Millis)
-	v.From = min(990, max(0, t.Started.Sub(r.Started).Milliseconds()*1000/whole))
-	v.Width = min(1000-v.From, max(10, t.Millis*1000/whole))
-	v.Said = fmt.Sprintf("from %s to %s of %s", took(max(0, t.Started.Sub(r.Started).Milliseconds())), took(max(0, t.Started.Sub(r.Started).Milliseconds()+t.Millis)), took(r.Totals.Millis))
-	v.Guard = top(t.Guard, "", nil)
-	if len(v.Guard) > 5 {
-		v.Guard = v.Guard[:5]
-	}
+	from := max(0, t.Started.Sub(r.Started).Milliseconds())
+	v.Said = fmt.Sprintf("from %s to %s of %s", took(from), took(from+max(0, t.Millis)), took(r.Totals.Millis))
+	v.Guard = top(t.Guard, min(rows, 5), "", nil)
 	return v
 }
 
-// top is the first maxReportRows of s; left says how many more there are.
-func top[T any](s []T, noun string, left *string) []T {
-	if len(s) <= maxReportRows {
+// top is the first rows of s; left says how many more there are.
+func top[T any](s []T, rows int, noun string, left *string) []T {
+	if len(s) <= rows {
 		return s
 	}
 	if left != nil {
-		*left = fmt.Sprintf("%s more are in %s.", count(len(s)-maxReportRows, noun), RecordFile)
+		*left = fmt.Sprintf("%s more are in %s.", count(len(s)-rows, noun), RecordFile)
 	}
-	return s[:maxReportRows]
+	return s[:rows]
 }
 
 func terminalTone(t Terminal) string {

@@ -14,12 +14,14 @@ import (
 func TestTheReportIsOneInertFile(t *testing.T) {
 	t.Parallel()
 	for _, a := range append([]string{"plain"}, attacks...) {
-		page, err := Report(poisoned(a))
+		r := poisoned(a)
+		page, err := Report(r, altered(a))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var style string
 		var policy string
+		saved := 0
 		for z := xhtml.NewTokenizer(bytes.NewReader(page)); ; {
 			kind := z.Next()
 			if kind == xhtml.ErrorToken {
@@ -40,12 +42,17 @@ func TestTheReportIsOneInertFile(t *testing.T) {
 				switch {
 				case strings.HasPrefix(at.Key, "on"), at.Key == "style", at.Key == "src", at.Key == "srcset":
 					t.Errorf("INV-52: %q makes the attribute %s=%q", a, at.Key, at.Val)
+				case at.Key == "href" && strings.HasPrefix(at.Val, "data:") && saves(tok, r):
+					saved++
 				case at.Key == "href" && !strings.HasPrefix(at.Val, "https://"):
 					t.Errorf("INV-52: %q links to %q", a, at.Val)
 				case at.Key == "content" && strings.HasPrefix(at.Val, "default-src"):
 					policy = at.Val
 				}
 			}
+		}
+		if saved != 1 {
+			t.Errorf("%q: the record can be saved at %d places", a, saved)
 		}
 		sum := sha256.Sum256([]byte(style))
 		want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
@@ -58,6 +65,34 @@ func TestTheReportIsOneInertFile(t *testing.T) {
 	}
 }
 
+// altered is change with a wherever a change holds text of others.
+func altered(a string) *Change {
+	c := change()
+	for _, mark := range []string{" ", "+", "-", "\\"} {
+		c.Files[0].Hunks[0].Lines = append(c.Files[0].Hunks[0].Lines, mark+a)
+	}
+	c.Files = append(c.Files, ChangedFile{FileDelta: FileDelta{Path: a, Status: a, OldMode: a, NewMode: a + "x", Risk: a}, Words: []string{a}, Hunks: []Hunk{{Old: 1, New: 1, Lines: []string{" " + a, a}}}})
+	bounded := c.within()
+	return &bounded
+}
+
+// saves tells whether a link offers the record as its file, to be saved and not to be shown.
+func saves(link xhtml.Token, r Record) bool {
+	var href, name string
+	for _, at := range link.Attr {
+		switch at.Key {
+		case "href":
+			href = at.Val
+		case "download":
+			name = at.Val
+		}
+	}
+	text, plain := strings.CutPrefix(href, "data:application/json;base64,")
+	got, err := base64.StdEncoding.DecodeString(text)
+	want, wrong := encodeRecord(r)
+	return plain && err == nil && wrong == nil && name == RecordFile && bytes.Equal(got, want)
+}
+
 func TestTheReportSaysWhatTheRecordSays(t *testing.T) {
 	t.Parallel()
 	for _, term := range Terminals() {
@@ -65,7 +100,7 @@ func TestTheReportSaysWhatTheRecordSays(t *testing.T) {
 		if term.Name != Done {
 			r = ended(t, term.Name)
 		}
-		b, err := Report(r)
+		b, err := Report(r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +138,7 @@ func words(page []byte) string {
 
 func TestAHugeReportStaysBelowHalfAMegabyteAndSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	b, err := Report(huge())
+	b, err := Report(huge(), nil)
 	if err != nil || len(b) > 500_000 {
 		t.Errorf("INV-52: %d bytes, %v", len(b), err)
 	}

@@ -107,7 +107,39 @@ func sample() Record {
 	r.Finish(Done, "every gate passed in the pristine checkout", "")
 	r.Settle(120_000_000)
 	nameLogs(&r)
+	begin(&r)
 	return normal(r)
+}
+
+// begin says when things began, of those that a record says it of.
+func begin(r *Record) {
+	r.Baseline[0].At = 600
+	for i, at := range []int64{32500, 78500, 79400} {
+		switch i {
+		case 0:
+			r.Ticks[0].Gates[0].At = at
+		default:
+			r.Ticks[1].Gates[i-1].At = at
+		}
+	}
+	for i, at := range []int64{5000, 34000, 50000, 80000} {
+		r.Calls[i].At = at
+	}
+}
+
+// change is what sample's head changes, as text.
+func change() Change {
+	r := sample()
+	return Change{
+		Schema: ChangeSchema, Run: r.Run, Base: r.Base, Head: *r.Head,
+		Files: []ChangedFile{
+			{FileDelta: r.Ticks[1].Files[0], Hunks: []Hunk{
+				{Old: 8, New: 8, Lines: []string{" func Total(c Cart) int {", "-\treturn sum(c) - c.Discount - c.Discount", "+\tn := sum(c)", "+\tif c.Member {", "+\t\tn -= c.Discount", "+\t}", "+\treturn n", " }"}},
+			}},
+			{FileDelta: r.Ticks[1].Files[1], Hunks: []Hunk{{Old: 1, New: 1, Lines: []string{"+package cart", "+", "+func TestDiscountOnce(t *testing.T) {}", "\\ no newline at the end of the file"}}}},
+			{FileDelta: FileDelta{Path: "run.sh", Status: "M", OldMode: "100644", NewMode: "100755", Risk: "becomes executable"}, Words: []string{"it becomes executable (mode 100644 → 100755)"}},
+		},
+	}
 }
 
 // nameLogs gives each log the number of its tick.

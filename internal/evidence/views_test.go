@@ -263,7 +263,7 @@ func TestOfAHeldOutGateOnlyNameAndResultAreShown(t *testing.T) {
 			r.Ticks[i].Proof[j].Millis = 987654
 		}
 	}
-	html, err := Report(r)
+	html, err := Report(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,15 +62,24 @@ func bySize(a *assessment, what string, n, medium, high int) {
 }
 
 func byPath(a *assessment, c Change) {
+	for _, m := range Marks(c) {
+		a.raise(Medium, "%q %s", c.Path, m)
+	}
+}
+
+// Marks are the risks that a path and its modes tell of, whatever stands in the file; none for most.
+func Marks(c Change) []string {
+	var out []string
 	if c.New.Mode == git.ModeExecutable && c.Old.Mode != git.ModeExecutable {
-		a.raise(Medium, "%q becomes executable", c.Path)
+		out = append(out, "becomes executable")
 	}
 	if c.New.Mode == git.ModeSymlink {
-		a.raise(Medium, "%q is a symlink", c.Path)
+		out = append(out, "is a symlink")
 	}
 	if area := sensitiveArea(policy.Fold(c.Path)); area != "" {
-		a.raise(Medium, "%q is part of %s", c.Path, area)
+		out = append(out, "is part of "+area)
 	}
+	return out
 }
 
 // sensitiveArea names what kind of mistakes a path is prone to, by whole words of the path.
