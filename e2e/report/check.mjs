@@ -1,7 +1,10 @@
 // Looks at report pages in a real browser: node check.mjs BROWSER OUT PAGE.html...
 // Prints one line a finding and ends 1 if there is any. Screenshots go to OUT.
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import puppeteer from 'puppeteer-core';
@@ -47,6 +50,27 @@ async function keyboard(file, page) {
   }
 }
 
+// The record is saved from the page as a person does it, and is the one in PAGE.record to the byte.
+async function save(file, page) {
+  const name = await page.$eval('a[download]', a => a.download).catch(() => '');
+  if (!name) return find(file, 'the record cannot be saved from it');
+  const dir = mkdtempSync(join(tmpdir(), 'report-'));
+  const session = await browser.target().createCDPSession();
+  await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: dir });
+  await page.click('a[download]');
+  const saved = join(dir, name);
+  for (let i = 0; i < 100 && !existsSync(saved); i++) await sleep(100);
+  if (!existsSync(saved)) {
+    find(file, `${name} is not saved`);
+  } else {
+    const text = readFileSync(saved);
+    const want = readFileSync(file.replace(/\.html$/, '.record'));
+    if (!want.equals(name.endsWith('.gz') ? gunzipSync(text) : text)) find(file, 'what is saved is not the record');
+  }
+  if (page.url() !== pathToFileURL(file).href) find(file, `saving leads to ${page.url().slice(0, 80)}`);
+  rmSync(dir, { recursive: true });
+}
+
 for (const file of pages.map(p => resolve(p))) {
   if (statSync(file).size >= 500_000) find(file, `${statSync(file).size} bytes, 500000 or more`);
   let words = '';
@@ -78,6 +102,7 @@ for (const file of pages.map(p => resolve(p))) {
   const { page } = await open(file, 1280, 'light', false);
   const still = await page.evaluate(() => document.body.innerText);
   if (still !== words) find(file, 'without JavaScript it says something else');
+  await save(file, page);
   await page.close();
 }
 await browser.close();

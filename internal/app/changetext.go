@@ -16,7 +16,7 @@ import (
 // What of a change is put beside the record as text: lines around each edit, and bytes of the longest file.
 const (
 	changeAround    = 3
-	changeFileBytes = 1 << 20
+	changeFileBytes = 512 << 10
 )
 
 // writeChange puts what the run's commit changes beside the record, as text: the record itself names paths and counts
@@ -31,11 +31,17 @@ func (s *session) writeChange(ctx context.Context) error {
 	}
 	c := evidence.Change{FilesCut: max(0, len(changes)-maxFiles)}
 	for _, one := range s.telling(changes) {
+		// A cancelled run has seconds for all of its last words, and this is the last of them.
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("show what changed as text: %w", err)
+		}
 		f, err := patch.Read(ctx, one, s.store, patch.Options{Around: changeAround, Max: changeFileBytes, Mask: s.red.Mask})
 		if err != nil {
 			return err
 		}
-		c.Files = append(c.Files, changedFile(f))
+		shown := changedFile(f)
+		shown.Risk = strings.Join(guard.Marks(one), "; ")
+		c.Files = append(c.Files, shown)
 	}
 	return evidence.WriteChange(s.req.reports, s.rec, c, s.red)
 }

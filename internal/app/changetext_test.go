@@ -29,7 +29,7 @@ func TestWhatLinesDoNotShowIsToldInWords(t *testing.T) {
 		{"a link from a file", file, link, patch.File{OldSize: 1, NewSize: 3}, []string{"a symbolic link after; its text is where it points"}},
 		{"a submodule moved", module, module, patch.File{}, []string{"a submodule before, at commit aaaaaaaaaaaa", "a submodule after, at commit bbbbbbbbbbbb"}},
 		{"binary", file, file, patch.File{OldSize: 3, NewSize: 4, Binary: true}, []string{"no text: 3 bytes before, 4 after"}},
-		{"long", file, file, patch.File{OldSize: 3, NewSize: 2 << 20, Long: true}, []string{"2097152 bytes, longer than the 1048576 of the longest file that is shown"}},
+		{"long", file, file, patch.File{OldSize: 3, NewSize: 2 << 20, Long: true}, []string{"2097152 bytes, longer than the 524288 of the longest file that is shown"}},
 		{"empty", 0, file, patch.File{}, []string{"an empty file"}},
 		{"line ends", file, file, patch.File{OldSize: 3, NewSize: 4, Text: patch.Text{Ends: "line ends: changed"}}, []string{"line ends: changed"}},
 	} {

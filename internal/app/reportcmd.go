@@ -21,8 +21,8 @@ func reportCommand(env Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [DIR|RECORD]",
 		Short: "Write the report of a run from its record and print the account",
-		Long: `Report writes report.html beside a run record, as a run does at its end, and prints the plain account. Without an argument
-it takes the newest run of this machine.`,
+		Long: `Report writes report.html beside a run record, as a run does at its end, and prints the plain account. The page shows the
+change as text where proctor-change.json lies beside the record. Without an argument it takes the newest run of this machine.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := chosenRun(env, args, evidence.RecordFile)

@@ -104,7 +104,7 @@ func (r Record) made(tree string) *Tick {
 	return nil
 }
 
-// withRisks gives each file the risk that the record has of it, and hides what may be a credential.
+// withRisks gives each file the lines and the risk that the record has of it, and hides what may be a credential.
 func (c Change) withRisks(r Record) Change {
 	t := r.made(c.Head.Tree)
 	if t == nil {
@@ -114,7 +114,7 @@ func (c Change) withRisks(r Record) Change {
 		f := &c.Files[i]
 		for _, d := range t.Files {
 			if d.Path == f.Path {
-				f.Risk = d.Risk
+				f.Added, f.Removed, f.Risk = d.Added, d.Removed, d.Risk
 			}
 		}
 		for _, g := range t.Guard {

@@ -1,5 +1,6 @@
 // Package evidence owns the run record and everything that is rendered from it. It must never
-// hold a prompt, a payload, sealed content or a secret, and no view may say more than the record.
+// hold a prompt, a payload, sealed content or a secret, and no view may say more than the record, but
+// for the report page: it shows the text of the change, which lies beside the record in a file of its own.
 package evidence
 
 import (

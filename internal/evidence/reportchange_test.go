@@ -184,10 +184,14 @@ func flood() (Record, Change) {
 		c.Files = append(c.Files, f)
 	}
 	first := r.Ticks[0]
+	first.Agent.Millis, first.Gates = 200, []Gate{first.Gates[0]}
+	first.Gates[0].Millis = 40
 	var ticks []Tick
 	for i := range 199 {
 		t := first
 		t.N, t.Millis, t.Started = i+1, 400, began.Add(ms(int64(400*i)))
+		t.Gates = []Gate{first.Gates[0]}
+		t.Gates[0].At = int64(400*i + 250)
 		ticks = append(ticks, t)
 	}
 	last := r.Ticks[1]

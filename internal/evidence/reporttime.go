@@ -145,7 +145,7 @@ func (r Record) timeline() *reportTime {
 		{"Agent", took(inAgent) + " in all", agent.list()},
 		{"Model calls", fmt.Sprintf("%s, %s in all", count(callRuns, "call"), took(inCalls)), calls.list()},
 		{"Gates", fmt.Sprintf("%s, %s in all", count(gateRuns, "run"), took(inGates)), gates.list()},
-		{"Proof", took(inProof) + " with what surrounds it", proof.list()},
+		{"Proof", took(inProof) + " in all", proof.list()},
 	} {
 		if len(l.Bars) > 0 {
 			v.Lanes = append(v.Lanes, l)
