@@ -3,10 +3,13 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 )
 
@@ -137,10 +140,50 @@ func TestASecretIsBlockedFedBackAndNeverPushed(t *testing.T) {
 		}
 	}
 	// The control: where the policy only flags, the same agent's file is pushed.
-	w = again(t, setting{plan: []tick{steps}, config: map[string]string{"policy": "{secrets: flag}"}})
-	w.label()
+	kinds := sh(`printf '#!/bin/sh\n' > app/run.sh; chmod +x app/run.sh; ln -s answer.txt app/link; printf '\211PNG\000\001\002\003' > app/p.png; printf 'x\342\200\256y</script>\n' > app/bidi.txt`)
+	w = again(t, setting{plan: []tick{append(steps, kinds)}, config: map[string]string{"policy": "{secrets: flag}"}})
+	j = w.label()
 	if !strings.Contains(w.objects(), secret) {
 		t.Error("the control: without the rule nothing was pushed either")
+	}
+	changeIsShown(t, j, secret, other)
+}
+
+// changeIsShown looks at what lies beside the record of a run whose commit has a file of each kind, and secrets.
+func changeIsShown(t *testing.T, j job, secrets ...string) {
+	t.Helper()
+	change, err := evidence.ReadChange(j.reports, j.rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, f := range change.Files {
+		said[f.Path] = strings.Join(f.Words, "; ") + " | " + f.Risk
+		for _, h := range f.Hunks {
+			said[f.Path] += " | " + strings.Join(h.Lines, "\n")
+		}
+	}
+	for path, want := range map[string]string{
+		"app/run.sh":     "it is executable (mode 100755) | becomes executable | +#!/bin/sh",
+		"app/link":       "a symbolic link after; its text is where it points | is a symlink | +answer.txt\n\\ no newline at the end of the file",
+		"app/p.png":      "no text: 0 bytes before, 8 after | ",
+		"app/bidi.txt":   ` |  | +x\u{202e}y</script>`,
+		"app/config.env": " | secret | +[redacted]\n+TOKEN=ghp_[redacted]", // by the policy's finding, and by its shape
+	} {
+		if said[path] != want {
+			t.Errorf("of %s it says %q, want %q", path, said[path], want)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(j.reports, evidence.ReportFile))
+	if err != nil || !strings.Contains(string(page), `x\u{202e}y&lt;/script&gt;`) || !strings.Contains(string(page), "app/config.env") {
+		t.Errorf("the page does not show the change as text: %v", err)
+	}
+	for where, text := range readAll(t, j.reports) {
+		for _, s := range secrets {
+			if strings.Contains(text, s) {
+				t.Errorf("INV-34 the secret is in %s", where)
+			}
+		}
 	}
 }
 
