@@ -81,15 +81,24 @@ func ReadChange(dir string, r Record) (Change, error) {
 	if len(b) > maxChangeFile {
 		return Change{}, fmt.Errorf("%s is larger than %d MiB", f.Name(), maxChangeFile>>20)
 	}
+	c, err := decodeChange(b, r)
+	if err != nil {
+		return c, fmt.Errorf("%s %w", f.Name(), err)
+	}
+	return c, nil
+}
+
+// decodeChange is ReadChange for bytes; errors go on behind the file's name.
+func decodeChange(b []byte, r Record) (Change, error) {
 	var c Change
 	if err := json.Unmarshal(b, &c); err != nil {
-		return Change{}, fmt.Errorf("%s is none of ours: %w", f.Name(), err)
+		return Change{}, fmt.Errorf("is none of ours: %w", err)
 	}
 	switch {
 	case c.Schema > ChangeSchema:
-		return Change{}, fmt.Errorf("%s has schema %d and this program knows up to %d: use a newer proctor", f.Name(), c.Schema, ChangeSchema)
+		return Change{}, fmt.Errorf("has schema %d and this program knows up to %d: use a newer proctor", c.Schema, ChangeSchema)
 	case r.Head == nil || c.Run != r.Run || c.Base != r.Base || c.Head != *r.Head:
-		return Change{}, fmt.Errorf("%s is not of this run's commit", f.Name())
+		return Change{}, errors.New("is not of this run's commit")
 	}
 	return c.within(), nil
 }

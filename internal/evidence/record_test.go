@@ -49,6 +49,7 @@ func TestARecordThatContradictsItselfIsNamed(t *testing.T) {
 		"log elsewhere":            {func(r *Record) { r.Ticks[0].Gates[0].Log = "../../x.log.gz" }, "is not a file beside"},
 		"INV-27 log of the proof":  {func(r *Record) { r.Ticks[0].Proof[0].Log = "gate-01-a.log.gz" }, "held out and has a log"},
 		"INV-27 log of acceptance": {func(r *Record) { r.Baseline[1].Log = "gate-00-a.log.gz" }, "held out and has a log"},
+		"INV-27 time of the proof": {func(r *Record) { r.Ticks[0].Proof[0].At = 40_000 }, "held out and says when it began"},
 		"passed with an exit code": {func(r *Record) { r.Ticks[0].Gates[0].ExitCode = 3 }, "passed with exit code 3"},
 		"proof elsewhere":          {func(r *Record) { r.Ticks[0].Proof[0].Where = "gate" }, `ran in "gate"`},
 		"times":                    {func(r *Record) { r.Ended = r.Started.Add(-time.Hour) }, "want two times in order"},

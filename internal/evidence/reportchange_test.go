@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -403,4 +404,28 @@ func TestTimesOfHeldOutGatesAreOnNoPage(t *testing.T) {
 	if a, b := link.ReplaceAllString(string(with), ""), link.ReplaceAllString(string(without), ""); a != b {
 		t.Errorf("INV-27: the page shows how long the gates of a proof took:\n%s", cmp.Diff(a, b))
 	}
+}
+
+func FuzzAChangeOfAnybodysMakesAPage(f *testing.F) {
+	r := sample()
+	for _, c := range []Change{change(), *altered("</script>\u202e\x00"), {Schema: 1, Run: r.Run, Base: r.Base, Head: *r.Head, Files: []ChangedFile{{Hunks: []Hunk{{Old: -1, New: 1 << 62, Lines: []string{"", "x", "+"}}, {}}}}}} {
+		b, err := json.Marshal(c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := decodeChange(b, r)
+		if err != nil {
+			return
+		}
+		page, err := Report(r, &c)
+		if err != nil || len(page) > 500_000 {
+			t.Fatalf("INV-52: %d bytes, %v", len(page), err)
+		}
+		if bytes.Contains(page, []byte("<script")) || bytes.Contains(page, []byte("<!--")) || bytes.ContainsAny(page, "\x00\x1b\u202e") {
+			t.Errorf("INV-52: %q is passed on", b)
+		}
+	})
 }

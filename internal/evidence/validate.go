@@ -138,6 +138,7 @@ func (c *checker) gates(where string, gates []Gate) {
 		c.need(g.Digest == "" || digestShape.MatchString(g.Digest), "%s gate %q: output digest %q: want SHA-256", where, g.Name, g.Digest)
 		c.need(g.Log == "" || logShape.MatchString(g.Log), "%s gate %q: log %q is not a file beside the record", where, g.Name, g.Log)
 		c.need(g.Log == "" || !g.Sealed(), "%s gate %q is held out and has a log", where, g.Name)
+		c.need(g.At == 0 || !g.Sealed(), "%s gate %q is held out and says when it began", where, g.Name)
 		c.need(g.Status != "passed" || g.ExitCode == 0, "%s gate %q passed with exit code %d", where, g.Name, g.ExitCode)
 	}
 }
