@@ -358,12 +358,16 @@ func TestTheChartsAreToScale(t *testing.T) {
 	if want := "M0 200H95V121H371V115H585V6H859V0H1000"; s.Line != want {
 		t.Errorf("cost: %s, want %s", s.Line, want)
 	}
-	if s.Ceiling || !strings.Contains(s.Note, "1.6 % of it was spent") || s.Agent != "M95 200v-12M585 200v-12" {
+	if s.Ceiling != "" || !strings.Contains(s.Note, "1.6 % of it was spent") || s.Agent != "M95 200v-12M585 200v-12" {
 		t.Errorf("%+v", s)
 	}
 	r.Ceilings.CostUSD = 100_000_000
-	if s := r.spent(200); !s.Ceiling || s.Top != "$0.1000" || s.Note != "" {
+	if s := r.spent(200); s.Ceiling != "$0.1000" || s.CeilingAt != 0 || s.Top != "$0.1000" || s.Note != "" {
 		t.Errorf("with a ceiling near: %+v", s)
+	}
+	r.Ceilings.CostUSD = r.Totals.CostUSD / 2
+	if s := r.spent(200); s.Ceiling != "$0.0388" || s.CeilingAt != 100 || s.Top != "$0.0776" {
+		t.Errorf("with a ceiling that the last call overshot: %+v", s)
 	}
 	if s.Total.Calls != 4 || s.Total.Input != 33100 || s.Total.Cost != r.Totals.CostUSD.String() || len(s.Rows) != 2 || s.Rows[1].Sum != s.Total.Cost {
 		t.Errorf("INV-54: %+v", s)

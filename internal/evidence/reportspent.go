@@ -12,7 +12,8 @@ import (
 // reportSpent is what the run spent over its time, and on what in each tick. Its chart is 1000 wide and 200 high.
 type reportSpent struct {
 	Line, Area, Agent, Review string // path data
-	Ceiling                   bool   // the chart's upper edge is the ceiling
+	Ceiling                   string // where it is near enough to be drawn, at CeilingAt from above
+	CeilingAt                 int64
 	Top, Half                 string
 	Axis                      []string
 	Said, Note                string
@@ -100,16 +101,20 @@ func (v *reportSpent) draw(r Record) {
 	for _, c := range calls {
 		sum = sum.Add(c.CostUSD)
 	}
-	upper := r.Ceilings.CostUSD
+	upper, ceiling := sum, r.Ceilings.CostUSD
 	// A ceiling far above what was spent would press the line flat.
-	if v.Ceiling = upper > 0 && sum >= upper/4; !v.Ceiling || sum > upper {
-		upper = sum
+	near := ceiling > 0 && sum >= ceiling/4
+	if near {
+		upper = max(sum, ceiling)
 	}
 	v.Top, v.Half = upper.String(), (upper / 2).String()
 	var line, agent, review strings.Builder
 	line.WriteString("M0 200")
 	high := func(c money.USD) int64 { return 200 - int64(float64(c)/float64(max(upper, 1))*200) }
 	across := func(at int64) int64 { return min(max(at, 0)*1000/max(whole, 1), 1000) }
+	if near {
+		v.Ceiling, v.CeilingAt = ceiling.String(), high(ceiling)
+	}
 	var so money.USD
 	drawn := map[string]int64{}
 	for i, c := range calls {
@@ -132,8 +137,8 @@ func (v *reportSpent) draw(r Record) {
 	line.WriteString("H1000")
 	v.Line, v.Area, v.Agent, v.Review = line.String(), line.String()+"V200z", agent.String(), review.String()
 	v.Said = fmt.Sprintf("The cost grows to %s over %s; the table below says it tick by tick.", sum, count(len(calls), "model call"))
-	if c := r.Ceilings.CostUSD; c > 0 && !v.Ceiling {
-		v.Note = fmt.Sprintf("The ceiling of %s lies above this chart: %.1f %% of it was spent.", c, float64(sum)*100/float64(c))
+	if ceiling > 0 && !near {
+		v.Note = fmt.Sprintf("The ceiling of %s lies above this chart: %.1f %% of it was spent.", ceiling, float64(sum)*100/float64(ceiling))
 	}
 	if !timed {
 		v.Axis = []string{"first call", "last call"}
