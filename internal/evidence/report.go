@@ -31,6 +31,10 @@ const (
 	minReportChange = 80_000
 )
 
+// recordSlot stands in the page for the record, until it is known how much of it there is room for. Files of the change
+// have slots of their own.
+const recordSlot = template.HTML("<!--record-->")
+
 // reportRows is how many rows of each list are tried.
 var reportRows = [...]int{200, 100, 50, 20, 8}
 
@@ -57,7 +61,7 @@ type reportView struct {
 	Provenance                                               []fact
 	TicksLeft, FindingsLeft, FilesLeft, NotesLeft, ItemsLeft string
 	RecordFile                                               string
-	Record                                                   download
+	RecordSlot                                               template.HTML
 	Egress                                                   string
 }
 
@@ -101,13 +105,21 @@ func Report(r Record, c *Change) ([]byte, error) {
 			continue
 		}
 		if record.cost() <= room {
-			v.Record = record
 			room -= record.cost()
+		} else {
+			record = download{}
 		}
-		if err := v.Change.fill(t, min(max(room, 0), maxReportChange)); err != nil {
+		saving, err := execute(t, "save", record)
+		if err != nil {
 			return nil, err
 		}
-		return execute(t, "report", v)
+		bodies, err := v.Change.bodies(t, min(max(room, 0), maxReportChange))
+		if err != nil {
+			return nil, err
+		}
+		// Nobody's text holds a slot: the template escapes what begins one.
+		fill := strings.NewReplacer(append(bodies, string(recordSlot), string(saving))...)
+		return []byte(fill.Replace(string(page))), nil
 	}
 	return nil, errors.New("render report: no number of rows is tried")
 }
@@ -209,7 +221,7 @@ func newReportView(r Record, c *Change, rows int) reportView {
 		HeldOut:    r.heldOut(func(s string) string { return inert.Visible(s, maxTitle) }),
 		First:      r.addedTests(),
 		Provenance: r.provenance(), Why: r.parts(r.Reason), Next: r.parts(r.Next),
-		RecordFile: RecordFile,
+		RecordFile: RecordFile, RecordSlot: recordSlot,
 	}
 	if r.Plan != nil {
 		v.Items = top(r.Plan.Items, rows, "item", &v.ItemsLeft)

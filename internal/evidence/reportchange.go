@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"html/template"
+	"slices"
 
 	"github.com/proctor-ci/proctor/internal/inert"
 )
@@ -17,13 +18,13 @@ type reportChange struct {
 	Left       string
 }
 
-// reportChanged is one file. Body is what unfolds.
+// reportChanged is one file.
 type reportChanged struct {
 	ChangedFile
 	Add, Del int // of 72
 	Open     bool
 	Findings []Finding
-	Body     template.HTML
+	Slot     template.HTML // what unfolds takes its place
 }
 
 type reportBody struct {
@@ -71,9 +72,9 @@ func newReportChange(r Record, c *Change, rows int) *reportChange {
 	if left > 0 {
 		v.Left = fmt.Sprintf("%s more are not shown here.", count(left, "file"))
 	}
-	for _, f := range c.Files[:min(rows, len(c.Files))] {
+	for i, f := range c.Files[:min(rows, len(c.Files))] {
 		v.Files = append(v.Files, reportChanged{
-			ChangedFile: f, Add: share(f.Added, most), Del: share(f.Removed, most),
+			Slot: template.HTML(fmt.Sprintf("<!--file %d-->", i)), ChangedFile: f, Add: share(f.Added, most), Del: share(f.Removed, most),
 			Open: len(c.Files)+c.FilesCut <= openFiles, Findings: top(findings[f.Path], rows, "", nil),
 		})
 	}
@@ -91,46 +92,48 @@ func (c *reportChange) size() int {
 	return n
 }
 
-// fill renders the bodies within room bytes, of which no file takes more than its share.
-func (c *reportChange) fill(t *template.Template, room int) error {
+// bodies are the files' slots, each before what unfolds there. All together keep within room bytes, of which no file takes
+// more than its share.
+func (c *reportChange) bodies(t *template.Template, room int) ([]string, error) {
 	if c == nil {
-		return nil
+		return nil, nil
 	}
 	sizes := make([]int, len(c.Files))
+	all := make([]string, len(c.Files))
 	for i := range c.Files {
-		f := &c.Files[i]
-		body, err := execute(t, "body", f.body())
+		body, err := execute(t, "body", c.Files[i].body())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		f.Body, sizes[i] = template.HTML(body), len(body) // what the template made is safe
+		all[i], sizes[i] = string(body), len(body)
 	}
 	share := fair(sizes, room)
-	for i := range c.Files {
-		if err := c.Files[i].shorten(t, share); err != nil {
-			return err
+	var out []string
+	for i, body := range all {
+		if len(body) > share {
+			short, err := c.Files[i].shorter(t, share)
+			if err != nil {
+				return nil, err
+			}
+			body = short
 		}
+		out = append(out, string(c.Files[i].Slot), body)
 	}
-	return nil
+	return out, nil
 }
 
-// shorten renders the body again with fewer and fewer lines until it is no longer than share.
-func (f *reportChanged) shorten(t *template.Template, share int) error {
-	for limit := share; len(f.Body) > share; limit /= 2 {
-		if limit < 100 {
-			f.Body = ""
-			return nil
-		}
+// shorter is the body with fewer lines, no longer than share but where the share holds none.
+func (f *reportChanged) shorter(t *template.Template, share int) (string, error) {
+	for limit := share; limit >= 100; limit /= 2 {
 		short := *f
-		short.Hunks = append([]Hunk{}, f.Hunks...)
+		short.Hunks = slices.Clone(f.Hunks)
 		short.cut(limit, func(l string) int { return len(l) + 40 }) // 40: the markup of a row
 		body, err := execute(t, "body", short.body())
-		if err != nil {
-			return err
+		if err != nil || len(body) <= share {
+			return string(body), err
 		}
-		f.Body = template.HTML(body)
 	}
-	return nil
+	return `<p class="note">Too long for this page.</p>`, nil
 }
 
 func (f *reportChanged) body() reportBody {
