@@ -253,6 +253,29 @@ func TestTheLargestRunMakesAPageBelowHalfAMegabyte(t *testing.T) {
 	}
 }
 
+func TestListsGiveWayToTheChange(t *testing.T) {
+	t.Parallel()
+	// Each alone fills a page.
+	_, c := flood()
+	evil := strings.Repeat("<&>\"'", 300)
+	for i := range c.Files {
+		c.Files[i].Path = fmt.Sprintf("%d%s", i, evil)
+		c.Files[i].Risk = evil
+	}
+	c = c.within()
+	page, err := Report(huge(), &c)
+	if err != nil || len(page) > 500_000 {
+		t.Fatalf("INV-52: %d bytes, %v", len(page), err)
+	}
+	t.Logf("%d bytes", len(page))
+	said := words(page)
+	for _, want := range []string{"ticks more are in", "notes more are in", "files more are not shown here", "if x := <-values[", "Save the record"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("INV-52: does not say %q", want)
+		}
+	}
+}
+
 func TestTheLongestFilesAreCutFirst(t *testing.T) {
 	t.Parallel()
 	line := "+" + strings.Repeat("x", 99)
