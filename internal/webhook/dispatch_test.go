@@ -267,17 +267,19 @@ func TestAGitLabPipelineIsOursByItsSourceAndBranch(t *testing.T) {
 	told := func(key, project, source, ref, status string) (string, string) {
 		g := r.gitlab("Pipeline Hook", key, fmt.Appendf(nil, `{"object_kind":"pipeline","user":{"id":7,"username":"ann"},
 			"project":{"id":5,"path_with_namespace":%q,"default_branch":"trunk"},
-			"object_attributes":{"id":31,"ref":%q,"tag":false,"source":%q,"status":%q,"variables":[{"key":"PROCTOR_ID","value":%q}]}}`, project, ref, source, status, first.Run))
+			"object_attributes":{"id":31,"sha":"1111111111111111111111111111111111111111","ref":%q,"tag":false,"source":%q,"status":%q,"variables":[{"key":"PROCTOR_ID","value":%q}]}}`, project, ref, source, status, first.Run))
 		c, err := r.store.Find(context.Background(), []string{first.Run})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return g.String(), c.State.String()
 	}
-	for key, at := range map[string][3]string{
-		"a push": {"group/sub/shop", "push", "trunk"}, "a branch": {"group/sub/shop", "api", "mine"}, "another project": {"group/sub/shed", "api", "trunk"},
+	for key, at := range map[string][4]string{ // a push that fails is people's CI, on no branch of a run's
+		"a push":          {"group/sub/shop", "push", "trunk", "other_branch"},
+		"a branch":        {"group/sub/shop", "api", "mine", "other_run"},
+		"another project": {"group/sub/shed", "api", "trunk", "other_run"},
 	} {
-		if g, state := told(key, at[0], at[1], at[2], "failed"); g != "202 ignored other_run" || state != "dispatched" || r.w.dispatched() != 1 {
+		if g, state := told(key, at[0], at[1], at[2], "failed"); g != "202 ignored "+at[3] || state != "dispatched" || r.w.dispatched() != 1 {
 			t.Errorf("%s: %s, the claim is %s, %d runs", key, g, state, r.w.dispatched())
 		}
 	}
