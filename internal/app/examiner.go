@@ -181,7 +181,7 @@ func (s *session) ended(r gate.Result, at place, tick int) evidence.Gate {
 		s.noteSurvivors(tick, "the "+r.Name+" gate", r.Survivors)
 	}
 	g := gateOf(r, at)
-	if !at.Sealed {
+	if !at.Sealed && !g.Sealed() {
 		g.At = s.since(s.env.Now().Add(-r.Duration))
 	}
 	attrs := []slog.Attr{slog.String(evidence.KeyClass, string(r.Class)), slog.String(evidence.KeyGate, r.Name), slog.String(evidence.KeyWhere, at.where), slog.String(evidence.KeyStatus, string(r.Status))}
