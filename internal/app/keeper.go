@@ -32,7 +32,8 @@ func (s *session) now() int {
 // Spent is what this process has spent so far.
 func (s *session) Spent() money.USD { return s.meter.Spent() }
 
-// Keep closes a tick in the record and saves the state beside its commit.
+// Keep closes a tick in the record and saves the state beside its commit. A tick that something ends is saved with its end, which follows at
+// once: each save is an exchange with the forge.
 func (s *session) Keep(ctx context.Context, st loop.State) error {
 	if s.unwiped != nil {
 		return fmt.Errorf("a proof could not be removed, so its sealed files could be read: %w", s.unwiped)
@@ -45,6 +46,9 @@ func (s *session) Keep(ctx context.Context, st loop.State) error {
 		s.tellPlan(st)
 	}
 	s.saved.State = st
+	if st.End == nil && len(st.Pending) > 0 {
+		return nil
+	}
 	if st.End != nil && st.End.Terminal == loop.Done && s.proved != "" {
 		// Said before it is pushed: if this machine is lost in between, the next run knows the branch for ours.
 		s.saved.Pushed = append(s.saved.Pushed, string(s.proved))
@@ -112,8 +116,7 @@ func (s *session) save(ctx context.Context) error {
 		return nil
 	}
 	st := s.saved.State
-	goesOn := st.End == nil && len(st.Pending) == 0
-	err := s.meter.Settle(ctx, goesOn, func(upTo money.USD) error {
+	err := s.meter.Settle(ctx, st.End == nil, func(upTo money.USD) error {
 		if err := s.keepFrom(s.saved, st); err != nil {
 			return err
 		}

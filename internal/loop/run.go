@@ -40,8 +40,9 @@ type Examiner interface {
 	Prove(ctx context.Context, candidate Commit) (ProofSeen, error)
 }
 
-// Keeper saves. Keep is called at the end of each tick and must make the state survive the loss of this machine
-// where it can; a failure to reach the forge is its own business to tell, not an error.
+// Keeper saves. Keep is called at the end of each tick and at the end of all, and must make the state survive the loss of this machine
+// where it can; a failure to reach the forge is its own business to tell, not an error. Where something is pending at a tick's end, the
+// end of all follows with nothing in between.
 type Keeper interface {
 	Keep(ctx context.Context, s State) error
 	Spent() money.USD
