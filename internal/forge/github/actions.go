@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,29 +49,35 @@ func inputsFit(k call, inputs map[string]string) error {
 func (c *Client) FindRun(ctx context.Context, file, branch, correlation string, since time.Time) (forge.Run, error) {
 	file = path.Base(file)
 	k := call{what: c.in("look for run " + correlation + " of workflow " + file), needs: permActionsRead, workflow: file}
-	opt := &github.ListWorkflowRunsOptions{Event: "workflow_dispatch", Created: ">=" + since.UTC().Format(time.RFC3339),
-		ListOptions: github.ListOptions{Page: 1, PerPage: perPage}}
-	for opt.Page != 0 {
-		var runs *github.WorkflowRuns
-		next := 0
-		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
-			runs, resp, err = c.api.Actions.ListWorkflowRunsByFileName(ctx, c.owner, c.repo, segment(file), opt)
-			if err == nil {
-				next = resp.NextPage
-			}
-			return resp, err
+	var found *github.WorkflowRun
+	err := pages(ctx, c, k, 0, func(ctx context.Context, at github.ListOptions) ([]*github.WorkflowRun, *github.Response, error) {
+		runs, resp, err := c.api.Actions.ListWorkflowRunsByFileName(ctx, c.owner, c.repo, segment(file), &github.ListWorkflowRunsOptions{
+			Event: "workflow_dispatch", Created: ">=" + since.UTC().Format(time.RFC3339), ListOptions: at,
 		})
-		if err != nil {
-			return forge.Run{}, err
+		return listed(runs), resp, err
+	}, func(runs []*github.WorkflowRun) bool {
+		i := slices.IndexFunc(runs, func(r *github.WorkflowRun) bool {
+			return r.GetHeadBranch() == branch && hasWord(r.GetDisplayTitle(), correlation)
+		})
+		if i >= 0 {
+			found = runs[i]
 		}
-		for _, r := range runs.WorkflowRuns {
-			if r.GetHeadBranch() == branch && hasWord(r.GetDisplayTitle(), correlation) {
-				return run(r), nil
-			}
-		}
-		opt.Page = next
+		return i >= 0
+	})
+	switch {
+	case err != nil:
+		return forge.Run{}, err
+	case found == nil:
+		return forge.Run{}, &forge.Error{Op: k.what, Kind: forge.ErrNotFound, Said: "no run carries this id"}
 	}
-	return forge.Run{}, &forge.Error{Op: k.what, Kind: forge.ErrNotFound, Said: "no run carries this id"}
+	return run(found), nil
+}
+
+func listed(runs *github.WorkflowRuns) []*github.WorkflowRun {
+	if runs == nil {
+		return nil
+	}
+	return runs.WorkflowRuns
 }
 
 func hasWord(title, word string) bool {

@@ -191,4 +191,24 @@ func (c *Client) do(ctx context.Context, k call, f func(ctx context.Context, att
 	}, func(last *wire.Failure) error { return c.explain(k, last) })
 }
 
+// pages reads a list page by page until use, which gets each page, has seen enough of it. most bounds the pages, 0 for all there are.
+func pages[T any](ctx context.Context, c *Client, k call, most int, list func(context.Context, github.ListOptions) ([]T, *github.Response, error), use func([]T) (enough bool)) error {
+	for n, page := 1, 1; page != 0 && (most == 0 || n <= most); n++ {
+		var part []T
+		next := 0
+		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
+			part, resp, err = list(ctx, github.ListOptions{Page: page, PerPage: perPage})
+			if err == nil {
+				next = resp.NextPage
+			}
+			return resp, err
+		})
+		if err != nil || use(part) {
+			return err
+		}
+		page = next
+	}
+	return nil
+}
+
 func (c *Client) in(what string) string { return what + " in " + c.owner + "/" + c.repo }

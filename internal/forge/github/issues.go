@@ -102,26 +102,15 @@ func (c *Client) issueEvents(ctx context.Context, k call, number, page int) (eve
 func (c *Client) Comments(ctx context.Context, number int) ([]forge.Comment, error) {
 	var out []forge.Comment
 	k := call{what: c.in("read the comments of " + hash(number)), needs: permIssuesRead, missing: "check the issue number"}
-	opt := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{Page: 1, PerPage: perPage}}
-	for opt.Page != 0 {
-		var page []*github.IssueComment
-		next := 0
-		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
-			page, resp, err = c.api.Issues.ListComments(ctx, c.owner, c.repo, number, opt)
-			if err == nil {
-				next = resp.NextPage
-			}
-			return resp, err
-		})
-		if err != nil {
-			return nil, err
-		}
+	err := pages(ctx, c, k, 0, func(ctx context.Context, at github.ListOptions) ([]*github.IssueComment, *github.Response, error) {
+		return c.api.Issues.ListComments(ctx, c.owner, c.repo, number, &github.IssueListCommentsOptions{ListOptions: at})
+	}, func(page []*github.IssueComment) bool {
 		for _, m := range page {
 			out = append(out, comment(m))
 		}
-		opt.Page = next
-	}
-	return out, nil
+		return false
+	})
+	return out, err
 }
 
 func comment(m *github.IssueComment) forge.Comment {

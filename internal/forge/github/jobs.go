@@ -44,30 +44,20 @@ func (c *Client) FailedJobs(ctx context.Context, of forge.Tip) ([]forge.FailedJo
 func (c *Client) runsOf(ctx context.Context, of forge.Tip) ([]*github.WorkflowRun, error) {
 	k := call{what: c.in("look how CI went for " + of.Commit), needs: permActionsRead}
 	var out []*github.WorkflowRun
-	opt := &github.ListWorkflowRunsOptions{HeadSHA: of.Commit, Branch: of.Branch, ListOptions: github.ListOptions{Page: 1, PerPage: perPage}}
-	for range maxListPages {
-		var page *github.WorkflowRuns
-		next := 0
-		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
-			page, resp, err = c.api.Actions.ListRepositoryWorkflowRuns(ctx, c.owner, c.repo, opt)
-			if err == nil {
-				next = resp.NextPage
-			}
-			return resp, err
+	err := pages(ctx, c, k, maxListPages, func(ctx context.Context, at github.ListOptions) ([]*github.WorkflowRun, *github.Response, error) {
+		runs, resp, err := c.api.Actions.ListRepositoryWorkflowRuns(ctx, c.owner, c.repo, &github.ListWorkflowRunsOptions{
+			HeadSHA: of.Commit, Branch: of.Branch, ListOptions: at,
 		})
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page.WorkflowRuns {
+		return listed(runs), resp, err
+	}, func(runs []*github.WorkflowRun) bool {
+		for _, r := range runs {
 			if head := r.GetHeadRepository().GetID(); head != 0 && head == r.GetRepository().GetID() && r.GetHeadBranch() == of.Branch {
 				out = append(out, r)
 			}
 		}
-		if opt.Page = next; next == 0 {
-			break
-		}
-	}
-	return out, nil
+		return false
+	})
+	return out, err
 }
 
 // failedOf adds the failed jobs of one run.

@@ -15,31 +15,18 @@ const maxListPages = 10
 // OpenPulls implements forge.PullCounter. A fork's branch of such a name does not count.
 func (c *Client) OpenPulls(ctx context.Context, prefix string) ([]string, error) {
 	k := call{what: c.in("count the open pull requests"), needs: permPullsRead}
-	opt := &github.PullRequestListOptions{State: "open", ListOptions: github.ListOptions{Page: 1, PerPage: perPage}}
 	var out []string
-	for range maxListPages {
-		var page []*github.PullRequest
-		next := 0
-		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
-			page, resp, err = c.api.PullRequests.List(ctx, c.owner, c.repo, opt)
-			if err == nil {
-				next = resp.NextPage
-			}
-			return resp, err
-		})
-		if err != nil {
-			return nil, err
-		}
+	err := pages(ctx, c, k, maxListPages, func(ctx context.Context, at github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
+		return c.api.PullRequests.List(ctx, c.owner, c.repo, &github.PullRequestListOptions{State: "open", ListOptions: at})
+	}, func(page []*github.PullRequest) bool {
 		for _, p := range page {
 			if ref := p.GetHead().GetRef(); strings.HasPrefix(ref, prefix) && p.GetHead().GetRepo().GetID() == p.GetBase().GetRepo().GetID() {
 				out = append(out, ref)
 			}
 		}
-		if opt.Page = next; next == 0 {
-			break
-		}
-	}
-	return out, nil
+		return false
+	})
+	return out, err
 }
 
 // Labelled implements forge.LabelLister.

@@ -15,27 +15,23 @@ var _ forge.ReviewReader = (*Client)(nil)
 func (c *Client) Reviews(ctx context.Context, number int) (forge.Newest[forge.Review], error) {
 	k := call{what: c.in("read the reviews of " + hash(number)), needs: permPullsRead, missing: "check the pull request number"}
 	var out forge.Newest[forge.Review]
-	opt := &github.ListOptions{Page: 1, PerPage: perPage}
-	for opt.Page != 0 {
-		var page []*github.PullRequestReview
-		next := 0
-		err := c.do(ctx, k, func(ctx context.Context, _ int) (resp *github.Response, err error) {
-			page, resp, err = c.api.PullRequests.ListReviews(ctx, c.owner, c.repo, number, opt)
-			if err == nil {
-				next = resp.NextPage
-				if skip := resp.LastPage - forge.MaxReviews/perPage; opt.Page == 1 && skip > 0 { // the newest stand on the last pages
-					page, next, out.Cut = nil, skip+1, true
-				}
-			}
-			return resp, err
-		})
-		if err != nil {
-			return forge.Newest[forge.Review]{}, err
+	err := pages(ctx, c, k, 0, func(ctx context.Context, at github.ListOptions) ([]*github.PullRequestReview, *github.Response, error) {
+		page, resp, err := c.api.PullRequests.ListReviews(ctx, c.owner, c.repo, number, &at)
+		if err != nil || at.Page > 1 {
+			return page, resp, err
 		}
+		if skip := resp.LastPage - forge.MaxReviews/perPage; skip > 0 { // the newest stand on the last pages
+			page, resp.NextPage, out.Cut = nil, skip+1, true
+		}
+		return page, resp, nil
+	}, func(page []*github.PullRequestReview) bool {
 		for _, r := range page {
 			out.All = append(out.All, review(r))
 		}
-		opt.Page = next
+		return false
+	})
+	if err != nil {
+		return forge.Newest[forge.Review]{}, err
 	}
 	return out, nil
 }
