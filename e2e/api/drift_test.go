@@ -42,7 +42,7 @@ func TestOurRequestsAndTheTestForgesAnswersAreGitHubs(t *testing.T) {
 	})
 	// Every call the client can make must have been seen, or it has not been checked.
 	for _, want := range []string{
-		"get /repos/{owner}/{repo}", "get /repos/{owner}/{repo}/collaborators/{username}/permission", "get /repos/{owner}/{repo}/git/ref/{ref}",
+		"get /repos/{owner}/{repo}", "get /repos/{owner}/{repo}/collaborators/{username}/permission", "get /repos/{owner}/{repo}/git/ref/{ref}", "post /repos/{owner}/{repo}/git/commits",
 		"get /user", "get /repos/{owner}/{repo}/issues/{issue_number}", "get /repos/{owner}/{repo}/issues/{issue_number}/events",
 		"get /repos/{owner}/{repo}/issues/{issue_number}/comments", "post /repos/{owner}/{repo}/issues/{issue_number}/comments",
 		"get /repos/{owner}/{repo}/issues/comments/{comment_id}", "patch /repos/{owner}/{repo}/issues/comments/{comment_id}", "post /repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",

@@ -107,7 +107,9 @@ type Commit struct {
 	ID        ID
 	Tree      ID
 	Parents   []ID
+	Author    string // "Name <address>"
 	Committer string // "Name <address>"
+	Signed    bool   // it bears a signature, which nobody has verified
 	When      time.Time
 	Message   string
 }
@@ -157,6 +159,12 @@ func (f format) parseCommit(text string) (c Commit, err error) {
 				return c, err
 			}
 			c.Parents = append(c.Parents, parent)
+		case "author":
+			if i := strings.LastIndex(value, "> "); i >= 0 {
+				c.Author = value[:i+1]
+			}
+		case "gpgsig", "gpgsig-sha256":
+			c.Signed = true
 		case "committer":
 			if i := strings.LastIndex(value, "> "); i >= 0 {
 				c.Committer = value[:i+1]
@@ -186,10 +194,10 @@ func (s *Store) writeCommit(tree ID, parents []ID, message string) (ID, error) {
 
 func (s *Store) identity() string { return s.git.name + " <" + s.git.email + ">" }
 
-// ours reports whether a commit was written by this program: its committer and its run trailer say so.
+// ours reports whether a commit was written by this program, or by a forge for it: its committer and its run trailer say so.
 // A person's amendment keeps the message but not the committer.
 func (s *Store) ours(c Commit) bool {
-	return c.Committer == s.identity() && c.Trailer(TrailerRun) != ""
+	return (c.Committer == s.identity() || c.byForge()) && c.Trailer(TrailerRun) != ""
 }
 
 // Tree is the tree of a commit.

@@ -36,6 +36,7 @@ func cases() []testCase {
 		{"jobs of forks and other branches are not ours", foreignJobs},
 		{"a check says of a commit how its run ended", checks},
 		{"a lost answer to a check does not make two", checkLost},
+		{"INV-15 a commit is made of what was asked for, and signed where the forge signs", makeCommit},
 		{"a branch is its commit, however its name is spelled", branches},
 		{"the token's own account is told", self},
 		{"a pull request opens as a draft and is found by its head", openDraft},

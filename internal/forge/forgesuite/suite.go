@@ -39,6 +39,7 @@ type Site interface {
 	Commit(ctx context.Context, branch string, files fs.FS, message string) (string, error)
 	Issue(number int) (forgetest.Issue, bool)
 	Pulls() []forgetest.Pull
+	GitDir() string
 	Fail(match string, times int, f forgetest.Fault) error
 	Unmet() []string
 	Count(match string) int
@@ -59,6 +60,8 @@ type World struct {
 	Roles map[forge.Role]string
 	// Workflow file for Dispatch.
 	Workflow string
+	// Signs tells whether the forge makes and signs commits for the client's token.
+	Signs bool
 	// Started counts the runs or pipelines that were started.
 	Started func() int
 }

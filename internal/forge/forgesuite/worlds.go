@@ -18,7 +18,7 @@ func GitHub(t *testing.T, enterprise bool, dial func(*testing.T, *forgetest.GitH
 		"contents": "write", "issues": "write", "pull_requests": "write", "actions": "write", "checks": "write",
 	}})
 	return World{
-		Site: g, Forge: dial(t, g, token, clock), Bot: "github-actions[bot]", Clock: clock, Workflow: ".github/workflows/proctor.yml",
+		Site: g, Forge: dial(t, g, token, clock), Bot: "github-actions[bot]", Clock: clock, Workflow: ".github/workflows/proctor.yml", Signs: true,
 		Started: func() int { return len(g.Runs()) },
 		Paths: map[string]string{
 			"create-pull": "POST /repos/*/*/pulls", "create-comment": "POST /repos/*/*/issues/*/comments",

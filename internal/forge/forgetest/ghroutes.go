@@ -14,6 +14,7 @@ func (g *GitHub) routes() []route {
 		{"GET /repos/{owner}/{repo}", "metadata", "read", getRepo},
 		{"GET /repos/{owner}/{repo}/collaborators/{login}/permission", "metadata", "read", getPermission},
 		{"GET /repos/{owner}/{repo}/git/ref/{ref...}", "contents", "read", getRef},
+		{"POST /repos/{owner}/{repo}/git/commits", "contents", "write", createCommit},
 		{"GET /user", "", "", getUser},
 		{"POST /graphql", "", "", graphql},
 		{"GET /rate_limit", "", "", getRateLimit},

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"io/fs"
 	"os"
@@ -39,6 +40,8 @@ type GitHub struct {
 	archived, actionsPRs, draftsOff, issuesOff bool
 	protected                                  []string
 	maxBlob                                    int64
+	signingOff                                 bool
+	signingKey                                 ed25519.PrivateKey
 	oldNames                                   []string
 	beside                                     map[string]bool // further repositories, true: private
 	// Content.

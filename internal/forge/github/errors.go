@@ -17,6 +17,7 @@ type permission struct{ workflow, app string }
 
 var (
 	permMetadata     = permission{"metadata: read", "Metadata: Read"}
+	permContents     = permission{"contents: write", "Contents: Read and write"}
 	permContentsRead = permission{"contents: read", "Contents: Read"}
 	permIssues       = permission{"issues: write", "Issues: Read and write"}
 	permIssuesRead   = permission{"issues: read", "Issues: Read"}
