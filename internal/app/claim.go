@@ -22,11 +22,12 @@ import (
 
 // checkpoint is what outlives this machine: the blob beside the commit on refs/proctor/<issue>/state.
 type checkpoint struct {
-	State  loop.State `json:"state"`
-	Runs   []string   `json:"runs"`   // ids of the runs that worked on it, oldest first
-	Pushed []string   `json:"pushed"` // commits of ours that were pushed to the branch, or were about to be
-	Base   string     `json:"base"`   // the base commit; another one begins anew
-	Goal   string     `json:"goal"`   // the snapshot the work is for
+	State  loop.State  `json:"state"`
+	Runs   []string    `json:"runs"`             // ids of the runs that worked on it, oldest first
+	Pushed []string    `json:"pushed"`           // commits of ours that were pushed to the branch, or were about to be
+	Signed *signedWork `json:"signed,omitempty"` // what the forge signed of it last
+	Base   string      `json:"base"`             // the base commit; another one begins anew
+	Goal   string      `json:"goal"`             // the snapshot the work is for
 
 	Raised []raise `json:"raised,omitempty"` // what comments added to the issue's budget
 

@@ -157,6 +157,9 @@ func comparable(r evidence.Record) evidence.Record {
 	p := *r.Published
 	p.Commit, p.Number, p.URL = "", 0, ""
 	r.Published = &p
+	if g := r.Signing; g != nil {
+		r.Signing = &evidence.Signing{Mode: g.Mode, Signed: g.Signed} // each forge has its own reason
+	}
 	for i := range r.Baseline {
 		r.Baseline[i].Millis, r.Baseline[i].At = 0, 0
 	}

@@ -27,7 +27,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.confine(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{s.enterSubmodules, s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.layRound, s.makeTrees} {
+	for _, step := range []func(context.Context) error{s.trySigning, s.enterSubmodules, s.holdOut, s.openMeter, s.chooseAgent, s.makeGuard, s.layRound, s.makeTrees} {
 		if err := step(ctx); err != nil {
 			return err
 		}

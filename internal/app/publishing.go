@@ -78,13 +78,18 @@ func (s *session) publish(ctx context.Context) error {
 		return err
 	}
 	s.settle()
-	p := publish.Publisher{Forge: s.req.forge, Push: s, Log: s.log, Redact: s.red}
+	commits := &signer{store: s.store, as: map[git.ID]git.ID{}}
+	p := publish.Publisher{Forge: s.req.forge, Push: s, Commits: commits, Log: s.log, Redact: s.red}
 	var out publish.Result
 	err = s.stillWanted(ctx)
 	if err == nil {
 		out, err = p.Publish(ctx, publish.Request{
 			Record: s.rec, Target: s.target, Base: s.baseBranch(),
 			Reviewers: s.cfg.Publish.Reviewers, Assignees: s.cfg.Publish.Assignees, Labels: s.cfg.Publish.Labels,
+			Signing: s.cfg.Publish.Signing, Signed: s.signedBefore(),
+			Pushing: func(ctx context.Context, signing evidence.Signing) error {
+				return s.rememberSigned(ctx, signing, commits.as)
+			},
 		})
 	}
 	for _, n := range out.Notes {
@@ -100,7 +105,7 @@ func (s *session) publish(ctx context.Context) error {
 		return err
 	}
 	published := out.Published
-	s.rec.Published = &published
+	s.rec.Published, s.rec.Signing = &published, out.Signing
 	s.emit(evidence.PublishedPR, 0, slog.String(evidence.KeyBranch, published.Branch), slog.String(evidence.KeyCommit, published.Commit), slog.Int(evidence.KeyNumber, published.Number),
 		slog.String(evidence.KeyURL, published.URL), slog.Bool(evidence.KeyDraft, published.Draft), slog.Bool(evidence.KeyUpdated, published.Updated))
 	s.saved.Published = s.id

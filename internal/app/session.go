@@ -133,7 +133,7 @@ func (s *session) workSafely(ctx context.Context) (err error) {
 
 // work is the stations up to the terminal. A nil error means that the record has its terminal.
 func (s *session) work(ctx context.Context) error {
-	for _, station := range []func(context.Context) error{s.open, s.intake, s.claim, s.prepare, s.loop, s.publish} {
+	for _, station := range []func(context.Context) error{s.open, s.signable, s.intake, s.claim, s.prepare, s.loop, s.publish} {
 		if err := station(ctx); err != nil {
 			return err
 		}

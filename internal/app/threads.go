@@ -76,11 +76,11 @@ func (s *session) answerTo(ctx context.Context, w wish) (string, error) {
 	case err != nil:
 		return "", err
 	case w.Path != "" && at == "":
-		return fmt.Sprintf("The round that read this ended with %s, which every gate proved. It leaves this file as it was. %s", s.proved, next), nil
+		return fmt.Sprintf("The round that read this ended with %s, which every gate proved. It leaves this file as it was. %s", s.onForge(s.proved), next), nil
 	case at == "":
 		at = s.proved
 	}
-	return fmt.Sprintf("Worked on in %s. Every gate proved %s, which is now this branch. %s", at, s.proved, next), nil
+	return fmt.Sprintf("Worked on in %s. Every gate proved %s, which is now this branch. %s", s.onForge(at), s.onForge(s.proved), next), nil
 }
 
 // lastToChange is the newest commit of the round that changes a path, "" when none does.

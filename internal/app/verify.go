@@ -161,7 +161,7 @@ func (v *verification) repeat(ctx context.Context, target string) error {
 	if v.of, err = v.find(ctx, target); err != nil {
 		return err
 	}
-	v.out.Subject, v.out.Run, v.out.Base, v.out.Head = v.of.what, v.of.claim.Run, v.of.claim.Base.ID, v.of.claim.Head.ID
+	v.out.Subject, v.out.Run, v.out.Base, v.out.Head = v.of.what, v.of.claim.Run, v.of.claim.Base.ID, v.of.claim.OnBranch()
 	v.view.say("%s: the proof of %s on %s", v.view.paint(bold, v.of.what), short(v.out.Head), short(v.out.Base))
 	if err := v.openSubject(ctx); err != nil {
 		return err

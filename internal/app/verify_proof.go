@@ -18,12 +18,15 @@ import (
 // the repository, another configuration.
 func (v *verification) compareIDs(ctx context.Context) error {
 	c := v.of.claim
-	head := git.ID(c.Head.ID)
+	head := git.ID(c.OnBranch())
 	tree, err := v.store.Tree(ctx, head)
 	if err != nil {
 		return fmt.Errorf("read the proved commit: %w", err)
 	}
 	v.compare("tree of the head", c.Head.Tree, string(tree))
+	if err := v.compareSigned(ctx, c); err != nil {
+		return err
+	}
 	if v.of.claimed {
 		v.compare("tree of the base", c.Base.Tree, string(v.store.BaseTree()))
 		v.compareConfig(c)
@@ -37,6 +40,34 @@ func (v *verification) compareIDs(ctx context.Context) error {
 		v.compare("head", yes, no)
 	}
 	return v.compareTrunk(ctx)
+}
+
+// compareSigned looks at what the forge signed in the place of the proved commit, and at that one where it is still to be had. Whose
+// signature it is, whoever has the forge's key can tell.
+func (v *verification) compareSigned(ctx context.Context, c evidence.Claim) error {
+	if c.Pushed == "" {
+		return nil
+	}
+	const yes, no = "on the commit", "none"
+	pushed, err := v.store.ReadCommit(ctx, git.ID(c.Pushed))
+	if err != nil {
+		return fmt.Errorf("read the signed commit: %w", err)
+	}
+	now := no
+	if pushed.Signed {
+		now = yes
+	}
+	v.compare("signature", yes, now)
+	v.note(fmt.Sprintf("the forge signed what was proved as %s: it has the same tree", short(c.Head.ID)))
+	proved, err := v.store.ReadCommit(ctx, git.ID(c.Head.ID))
+	var missing *git.MissingObjectError
+	if errors.As(err, &missing) {
+		return nil // its ref has gone on since
+	}
+	if err == nil {
+		v.compare("tree of the proved commit", string(pushed.Tree), string(proved.Tree))
+	}
+	return err
 }
 
 func (v *verification) compareConfig(c evidence.Claim) {
@@ -80,7 +111,7 @@ func (v *verification) comparePolicy(ctx context.Context) error {
 	if err := v.makeGuard(ctx); err != nil {
 		return err
 	}
-	tree, err := v.store.Tree(ctx, git.ID(v.of.claim.Head.ID))
+	tree, err := v.store.Tree(ctx, git.ID(v.of.claim.OnBranch()))
 	if err != nil {
 		return err
 	}
@@ -111,7 +142,7 @@ func (v *verification) comparePolicy(ctx context.Context) error {
 // reprove runs the proof's gates as the run did: in the same order, in pristine checkouts, as the same user,
 // up to the first that does not pass.
 func (v *verification) reprove(ctx context.Context) error {
-	v.emit(evidence.ProofStarted, 1, slog.String(evidence.KeyCommit, v.of.claim.Head.ID))
+	v.emit(evidence.ProofStarted, 1, slog.String(evidence.KeyCommit, v.of.claim.OnBranch()))
 	stop := spinning(v.view)
 	defer stop()
 	if err := v.bringHeldOut(ctx); err != nil {
@@ -121,7 +152,7 @@ func (v *verification) reprove(ctx context.Context) error {
 	var failed error
 	n := 0
 	// What runs is for the maintainer's own terminal; nothing of it is stored.
-	w := proofWalk{commit: git.ID(v.of.claim.Head.ID), tick: 1, where: "proof", open: func(at *place) { at.Sealed, at.KeepOutput = false, true }}
+	w := proofWalk{commit: git.ID(v.of.claim.OnBranch()), tick: 1, where: "proof", open: func(at *place) { at.Sealed, at.KeepOutput = false, true }}
 	err := v.walkProof(ctx, w, func(spec gate.Spec, r gate.Result) bool {
 		n++
 		if failed = v.keepLog(r, n); failed != nil {

@@ -114,7 +114,7 @@ func (v *verification) fromPull(ctx context.Context, a address) (subject, error)
 	if f.Name() == "gitlab" {
 		s.refs[len(s.refs)-1] = fmt.Sprintf("refs/merge-requests/%d/head", a.number)
 	}
-	v.compare("head of the branch", s.claim.Head.ID, p.HeadSHA)
+	v.compare("head of the branch", s.claim.OnBranch(), p.HeadSHA)
 	return s, nil
 }
 
@@ -230,7 +230,10 @@ func (v *verification) fromCommit(ctx context.Context, name string) (subject, er
 	s.what = "commit " + short(string(id))
 	s.claim = evidence.Claim{Run: run, Base: evidence.Commit{ID: base}, Head: evidence.Commit{ID: string(c.ID), Tree: string(c.Tree)}}
 	if rec, ok := v.recordOf(run, string(id)); ok {
-		if claim, ok := rec.Claim(); ok && claim.Head.ID == string(id) && claim.Base.ID == base {
+		if claim, ok := rec.Claim(); ok && (claim.OnBranch() == string(id) || claim.Head.ID == string(id)) && claim.Base.ID == base {
+			if claim.Head.ID == string(id) {
+				claim.Pushed = "" // asked for is the proof itself
+			}
 			s.claim, s.claimed = claim, true
 			return s, nil
 		}
@@ -246,7 +249,10 @@ func (v *verification) recordOf(run, head string) (evidence.Record, bool) {
 	files, _ := filepath.Glob(filepath.Join(stateDir(v.env), "runs", "*", evidence.RecordFile))
 	for _, f := range files {
 		rec, err := evidence.Read(f)
-		if err == nil && rec.Run == run && rec.Head != nil && rec.Head.ID == head {
+		if err != nil || rec.Run != run || rec.Head == nil {
+			continue
+		}
+		if claim, ok := rec.Claim(); rec.Head.ID == head || ok && claim.OnBranch() == head {
 			return rec, true
 		}
 	}
@@ -263,7 +269,7 @@ func (v *verification) has(ctx context.Context, c evidence.Claim) bool {
 		return false
 	}
 	defer store.Close()
-	tree, err := store.Tree(ctx, git.ID(c.Head.ID))
+	tree, err := store.Tree(ctx, git.ID(c.OnBranch()))
 	if err != nil {
 		return false
 	}

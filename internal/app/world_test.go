@@ -45,6 +45,7 @@ type setting struct {
 
 	enterprise bool // the API lies below /api/v3
 	exchange   bool // the webhook gives runs their tokens
+	signs      bool // the forge signs commits; else it is as a server without web commit signing
 }
 
 // world is a GitHub, a model, a webhook and a runner on loopback, with one issue.
@@ -109,6 +110,7 @@ func again(t *testing.T, s setting) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = hub.Close() })
+	hub.Set(forgetest.CommitSigning(s.signs))
 	w.hub = hub
 	hub.AddUser(asker, "write")
 	w.model = agenttest.NewModel(s.script)

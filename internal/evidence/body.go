@@ -46,7 +46,7 @@ func PRTitle(r Record) string {
 func PRBody(r Record, limit int) string {
 	return fit(limit, r.rest(), "\n"+PullRequestEnd+"\n", func(p *page) {
 		if r.Head != nil {
-			p.linef("%s%s%s", pullMarkerHead, r.Head.ID, pullMarkerTail)
+			p.linef("%s%s%s", pullMarkerHead, r.pushedID(), pullMarkerTail)
 			if c, ok := r.Claim(); ok {
 				p.linef("%s", c.marker())
 			}
@@ -109,6 +109,7 @@ func (p *page) ending(r Record) {
 	}
 	if v := r.Published; v != nil {
 		p.linef("\n%s", r.pullRequest())
+		p.signed(r)
 	}
 	if r.Kept != "" && r.Terminal != Done && r.Head != nil {
 		p.linef("\n**Kept:** commit %s on %s.", inert.Code(r.Head.ID, 80), inert.Code(r.Kept, maxPath))

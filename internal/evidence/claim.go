@@ -8,14 +8,24 @@ import (
 
 // Claim is the part of a record that anybody can repeat: the ids, and how each gate of the proof ended.
 type Claim struct {
-	Run    string `json:"run"`
-	Tool   string `json:"tool"` // version of the program that wrote it
-	Base   Commit `json:"base"`
-	Head   Commit `json:"head"` // what was proved, or what the last proof looked at
+	Run  string `json:"run"`
+	Tool string `json:"tool"` // version of the program that wrote it
+	Base Commit `json:"base"`
+	Head Commit `json:"head"` // what was proved, or what the last proof looked at
+	// Pushed is the id under which the forge signed the head, "" where the head itself was pushed. Its tree is the head's.
+	Pushed string `json:"pushed,omitempty"`
 	Config string `json:"config"`
 	// HeldOut is where held-out files came from that are not the base commit's own; nil: there were none.
 	HeldOut *HeldOut      `json:"held_out,omitempty"`
 	Gates   []ClaimedGate `json:"gates"` // in the order they ran; empty: an earlier run proved it, and all passed
+}
+
+// OnBranch is the commit that the branch was left at: the head, or what the forge signed in its place.
+func (c Claim) OnBranch() string {
+	if c.Pushed != "" {
+		return c.Pushed
+	}
+	return c.Head.ID
 }
 
 // ClaimedGate is one gate of a proof. The command is left out: the base commit's configuration has it.
@@ -33,6 +43,9 @@ func (r Record) Claim() (c Claim, ok bool) {
 	proved := (r.Terminal == Done || r.Terminal == PublishFailed) && !r.rehearsal() && r.Head != nil
 	if proved {
 		c.Head = *r.Head
+		if id := r.pushedID(); id != c.Head.ID {
+			c.Pushed = id
+		}
 	}
 	for i := len(r.Ticks) - 1; i >= 0; i-- {
 		t := r.Ticks[i]
@@ -74,7 +87,7 @@ func PullRequestClaim(body string) (c Claim, ok bool) {
 	}
 	text, _, ok = strings.Cut(text, pullMarkerTail)
 	b, err := base64.RawStdEncoding.DecodeString(text)
-	if !ok || err != nil || json.Unmarshal(b, &c) != nil || c.Check() != nil || c.Head.ID != head {
+	if !ok || err != nil || json.Unmarshal(b, &c) != nil || c.Check() != nil || c.OnBranch() != head {
 		return Claim{}, false
 	}
 	return c, true
@@ -86,6 +99,7 @@ func (c Claim) Check() error {
 	k.id("base", c.Base, true)
 	k.id("head", c.Head, true)
 	k.need(len(c.Base.ID) == len(c.Head.ID), "base and head have ids of two kinds")
+	k.need(c.Pushed == "" || idShape.MatchString(c.Pushed) && len(c.Pushed) == len(c.Head.ID), "pushed commit %q: want an id like the head's", c.Pushed)
 	k.need(digestShape.MatchString(c.Config), "config digest %q: want SHA-256", c.Config)
 	return k.err()
 }

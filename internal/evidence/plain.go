@@ -77,6 +77,9 @@ func Plain(r Record, dir string) string {
 			line("Branch", "%s at %s", inert.Plain(v.Branch, maxPath), short(v.Commit))
 		}
 	}
+	if s := r.Signing; s != nil && r.Published != nil {
+		line("Signature", "%s", inert.Plain(s.Said(), maxDetail))
+	}
 	if r.Kept != "" && r.Terminal != Done && r.Head != nil {
 		line("Kept", "%s on %s", short(r.Head.ID), inert.Plain(r.Kept, maxPath))
 	}

@@ -44,7 +44,8 @@ type Record struct {
 	Reason      string     `json:"reason"` // one sentence
 	Next        string     `json:"next"`   // what a person does now
 	Published   *Published `json:"published,omitempty"`
-	Notes       []string   `json:"notes,omitempty"` // what was assumed or could not be done
+	Signing     *Signing   `json:"signing,omitempty"` // of what was pushed, or was to be; absent where publish.signing is off
+	Notes       []string   `json:"notes,omitempty"`   // what was assumed or could not be done
 	DryRun      bool       `json:"dry_run,omitempty"`
 }
 
@@ -281,6 +282,17 @@ type Ceilings struct {
 	Ticks   int       `json:"ticks"`
 	CostUSD money.USD `json:"cost_usd"`
 	Millis  int64     `json:"ms"`
+}
+
+// Signing says whether the forge signed what was pushed. It signs what it makes itself, so that a signed commit has another id than the proved one:
+// its tree is the proved commit's, and so are those of all commits below it that the run made, one for one.
+type Signing struct {
+	Mode    string  `json:"mode"` // "auto" or "required"
+	Signed  bool    `json:"signed"`
+	Proved  Commit  `json:"proved"`
+	Pushed  *Commit `json:"pushed,omitempty"`  // the signed commit, where signed
+	Commits int     `json:"commits,omitempty"` // how many were signed, the pushed one among them
+	Reason  string  `json:"reason,omitempty"`  // why not signed
 }
 
 // Published is what stands on the forge. Number is 0 when the branch was pushed but no pull request opened.

@@ -306,6 +306,12 @@ func (r Record) provenance() []fact {
 		add("Head", "", r.Head.ID)
 		add("Tree", "", r.Head.Tree)
 	}
+	if s := r.Signing; s != nil {
+		if s.Signed {
+			add("Pushed as", "", s.Pushed.ID)
+		}
+		add("Signature", "", s.Said())
+	}
 	if r.Config.Path == "" {
 		add("Configuration", "none in the repository, proposed from its stack:", r.Config.Digest)
 	} else {
@@ -344,7 +350,11 @@ func (p *page) verify(r Record) {
 	if r.Trigger.Forge != "local" {
 		p.linef("git fetch origin '%s'", from)
 	}
-	p.linef("git checkout --detach %s   # tree %s", r.Head.ID, short(r.Head.Tree))
-	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: the proof ran on this commit alone. " +
-		"`proctor verify` with the number of the pull request, or with the run record, does it for you: it repeats the whole proof, the held-out gate too, and compares.")
+	p.linef("git checkout --detach %s   # tree %s", r.pushedID(), short(r.Head.Tree))
+	alone := "the proof ran on this commit alone"
+	if r.pushedID() != r.Head.ID {
+		alone = "the proof ran on this tree alone, and the forge has signed it since, which gave it another id"
+	}
+	p.linef("```\n\nThen run the commands of the table above. Nothing the agent left behind is needed: %s. "+
+		"`proctor verify` with the number of the pull request, or with the run record, does it for you: it repeats the whole proof, the held-out gate too, and compares.", alone)
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -142,13 +143,17 @@ func newStatement(r Record, recordSum string) Statement {
 	for _, e := range r.Confinement {
 		p.Confinement = append(p.Confinement, StatementHold{e.Name, e.Active})
 	}
-	return Statement{
+	st := Statement{
 		Type: StatementType, PredicateType: PredicateType, Predicate: p,
 		Subject: []Subject{
 			{where + "@commit", map[string]string{"gitCommit": r.Head.ID}},
 			{where + "@tree", map[string]string{"gitTree": r.Head.Tree}},
 		},
 	}
+	if pushed := r.pushedID(); pushed != r.Head.ID {
+		st.Subject = append(st.Subject, Subject{where + "@pushed", map[string]string{"gitCommit": pushed}})
+	}
+	return st
 }
 
 // ReadStatement reads the statement beside a record; fs.ErrNotExist when there is none.
@@ -182,24 +187,20 @@ func (s Statement) Binds(recordFile string, r Record) error {
 	if s.Predicate.Record.Digest["sha256"] != sum {
 		wrong = append(wrong, fmt.Errorf("the record's digest is sha256:%s and the statement was made for sha256:%s", sum, s.Predicate.Record.Digest["sha256"]))
 	}
-	if r.Head == nil || s.digest("gitCommit") != r.Head.ID || s.digest("gitTree") != r.Head.Tree {
+	if r.Head == nil || !slices.Equal(s.digests("gitCommit"), slices.Compact([]string{r.Head.ID, r.pushedID()})) || !slices.Equal(s.digests("gitTree"), []string{r.Head.Tree}) {
 		wrong = append(wrong, errors.New("its subject is not the record's commit and tree"))
 	}
 	return errors.Join(wrong...)
 }
 
-// digest is the one subject's digest of that kind; "" when there is none or more than one.
-func (s Statement) digest(kind string) string {
-	found := []string{}
+// digests are the subjects' digests of that kind.
+func (s Statement) digests(kind string) (found []string) {
 	for _, sub := range s.Subject {
 		if d := sub.Digest[kind]; d != "" {
-			found = append(found, d)
+			found = append(found, strings.ToLower(d))
 		}
 	}
-	if len(found) != 1 {
-		return ""
-	}
-	return strings.ToLower(found[0])
+	return found
 }
 
 func digestOf(path string) (string, error) {

@@ -84,9 +84,10 @@ func (c *checker) ending(r Record) {
 	c.need(r.Terminal != Answered || len(r.Ticks)+len(r.Calls) == 0 && r.Head == nil, "an answered comment has ticks, calls or a head commit")
 	c.need(r.Reason != "", "reason is empty: every ending is told")
 	if p := r.Published; p != nil {
-		c.need(r.Head != nil && p.Commit == r.Head.ID, "published commit %q is not the head", p.Commit)
+		c.need(r.Head != nil && p.Commit == r.pushedID(), "published commit %q is not the head", p.Commit)
 		c.need(!r.DryRun, "a dry run published %q", p.Branch)
 	}
+	c.signing(r)
 	if (r.Terminal == Done || r.Terminal == PublishFailed) && !r.rehearsal() {
 		c.proved(r)
 	}

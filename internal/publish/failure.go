@@ -20,6 +20,7 @@ type Step string
 const (
 	StepAim         Step = "choose the branch"
 	StepCheck       Step = "check the request"
+	StepSign        Step = "sign the branch"
 	StepPush        Step = "push the branch"
 	StepPullRequest Step = "open the pull request"
 )
@@ -43,8 +44,10 @@ type Failure struct {
 	Commit string // the proved commit, which is kept
 	Kept   string // the ref it is kept on, "" when the record names none
 	Pushed string // the branch that holds it all the same, "" when it was not pushed
-	Next   string // what a person clicks or runs
-	Err    error
+	// Signing is whether it was signed, nil where that was not asked for or not come to.
+	Signing *evidence.Signing
+	Next    string // what a person clicks or runs
+	Err     error
 }
 
 // Reason is the failure in one sentence, for the record.
@@ -69,7 +72,7 @@ func (f *Failure) Error() string {
 	s := f.Reason()
 	switch {
 	case f.Pushed != "":
-		s += fmt.Sprintf(". The proved commit %s is on branch %s", f.Commit, f.Pushed)
+		s += fmt.Sprintf(". The proved commit %s is on branch %s", f.onBranch(), f.Pushed)
 	case f.Kept != "" && f.Commit != "":
 		s += fmt.Sprintf(". The proved commit %s is kept on %s", f.Commit, f.Kept)
 	}
@@ -85,10 +88,21 @@ func (f *Failure) Unwrap() error { return f.Err }
 // pushed all the same.
 func (f *Failure) Settle(r *evidence.Record) {
 	r.Finish(evidence.PublishFailed, f.Reason(), f.Next)
-	r.Published = nil
-	if f.Pushed != "" {
-		r.Published = &evidence.Published{Branch: f.Pushed, Commit: f.Commit}
+	r.Published, r.Signing = nil, nil
+	switch {
+	case f.Pushed != "":
+		r.Published, r.Signing = &evidence.Published{Branch: f.Pushed, Commit: f.onBranch()}, f.Signing
+	case f.Signing != nil && !f.Signing.Signed: // what was signed and not pushed is nowhere
+		r.Signing = f.Signing
 	}
+}
+
+// onBranch is the proved commit as it was pushed.
+func (f *Failure) onBranch() string {
+	if f.Signing != nil && f.Signing.Signed {
+		return f.Signing.Pushed.ID
+	}
+	return f.Commit
 }
 
 func (p *Publisher) failure(step Step, q Request, err error, next string) *Failure {

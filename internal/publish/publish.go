@@ -26,10 +26,12 @@ type Pusher interface {
 
 // Publisher publishes the result of runs in one repository.
 type Publisher struct {
-	Forge  forge.Forge
-	Push   Pusher
-	Log    *slog.Logger       // nil: nothing is logged
-	Redact *evidence.Redactor // nil: shapes of tokens only
+	Forge forge.Forge
+	Push  Pusher
+	// Commits are the run's own, for signing; nil: nothing is signed.
+	Commits Commits
+	Log     *slog.Logger       // nil: nothing is logged
+	Redact  *evidence.Redactor // nil: shapes of tokens only
 	// Wait pauses while the forge's API catches up with a push; nil waits by the real clock.
 	Wait func(context.Context, time.Duration) error
 }
@@ -45,23 +47,32 @@ type Request struct {
 	Reviewers []string
 	Assignees []string
 	Labels    []string // of the pull request, beside the issue's state labels
+	// Signing is publish.signing: "auto", "required", or "off", as which "" counts.
+	Signing string
+	// Signed is what an earlier run had signed and pushed for this issue last, nil where none did.
+	Signed *evidence.Signing
+	// Pushing is told what is about to be pushed, where it is another id than the proved one, so that whoever goes on behind a lost machine
+	// knows the branch for ours; nil: nobody is told. An error ends publishing.
+	Pushing func(context.Context, evidence.Signing) error
 }
 
 // Result is what stands on the forge now. With an error it tells how far publishing came: an empty
 // Branch means that nothing was pushed.
 type Result struct {
 	evidence.Published
+	Signing *evidence.Signing // nil where publish.signing is off, or publishing did not come so far
 	// Notes say what did not work and did not matter enough to fail, for the record.
 	Notes []string
 }
 
-// Publish pushes exactly the proved commit to the run's branch and opens a draft pull request, or
-// updates the open one. Reviewers, assignees and labels are extras: trouble with them is noted. An
+// Publish pushes exactly the proved commit to the run's branch, or the forge's own commit of the same tree where that is to be signed, and opens a
+// draft pull request, or updates the open one. Reviewers, assignees and labels are extras: trouble with them is noted. An
 // error is a *Failure: the commit is kept where the record says, and Next says what to click.
 func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 	var res Result
 	fail := func(step Step, err error, next string) (Result, error) {
 		f := p.failure(step, q, err, next)
+		f.Signing = res.Signing
 		if res.Branch != "" {
 			f.Pushed = res.Branch
 		}
@@ -78,7 +89,11 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 	if err := allowed(q.Target.Branch, q.Base, repo.DefaultBranch); err != nil {
 		return fail(StepCheck, err, "set publish.branch to a name of its own, such as proctor/issue-{number}")
 	}
-	if err := p.push(ctx, q); err != nil {
+	want, err := p.seal(ctx, &q, &res)
+	if err != nil {
+		return fail(StepSign, err, signNext(err))
+	}
+	if err := p.push(ctx, q, want); err != nil {
 		var moved *movedError
 		if errors.As(err, &moved) {
 			if q.Record.Trigger.Revise && moved.to != "" {
@@ -89,7 +104,7 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 		next, err := p.explainPush(q.Target.Branch, err)
 		return fail(StepPush, err, next)
 	}
-	res.Branch, res.Commit = q.Target.Branch, q.Record.Head.ID
+	res.Branch, res.Commit = q.Target.Branch, want
 	pr, updated, err := p.pullRequest(ctx, q)
 	if err != nil {
 		return fail(StepPullRequest, err, pullAdvice(err, p.Forge.Name(), repo.WebURL, q.Base, q.Target.Branch))
@@ -109,7 +124,7 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (Result, error) {
 	return res, nil
 }
 
-// check holds the request to what Publish promises (INV-15): the commit that is pushed is the one
+// check holds the request to what Publish promises (INV-15): the commit that is pushed, or that is signed to be pushed, is the one
 // that the record proves.
 func check(q Request) error {
 	if err := evidence.Validate(q.Record); err != nil {
@@ -144,8 +159,8 @@ func allowed(branch, base, defaultBranch string) error {
 
 // push pushes and looks at the result: a lost answer is no failure, and a branch that points
 // elsewhere afterwards is no success.
-func (p *Publisher) push(ctx context.Context, q Request) error {
-	want, branch := q.Record.Head.ID, q.Target.Branch
+func (p *Publisher) push(ctx context.Context, q Request, want string) error {
+	branch := q.Target.Branch
 	pushErr := p.Push.Push(ctx, branch, want, q.Target.Tip)
 	for pause := firstPause; ; pause *= 2 {
 		now, err := p.Forge.Branch(ctx, branch)
