@@ -63,6 +63,9 @@ func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
+// Nearest is the candidate that somebody who wrote name may have meant, "" when none is near.
+func Nearest(name string, candidates []string) string { return nearest(name, candidates) }
+
 // nearest is the candidate that is one slip or two away, "" when none is.
 func nearest(name string, candidates []string) string {
 	if len(name) > 64 {

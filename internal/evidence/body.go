@@ -177,6 +177,7 @@ func (p *page) body(r Record) {
 		p.close()
 	}
 	p.costs(r)
+	p.staged(r)
 	p.confinement(r)
 	p.removed(r)
 	p.notes(r)

@@ -45,8 +45,18 @@ type Record struct {
 	Next        string     `json:"next"`   // what a person does now
 	Published   *Published `json:"published,omitempty"`
 	Signing     *Signing   `json:"signing,omitempty"` // of what was pushed, or was to be; absent where publish.signing is off
+	Staged      *Staged    `json:"staged,omitempty"`  // of a run split into jobs
 	Notes       []string   `json:"notes,omitempty"`   // what was assumed or could not be done
 	DryRun      bool       `json:"dry_run,omitempty"`
+}
+
+// Staged says which job of a split run vouches for what. What it does not name is as the agent's job says.
+type Staged struct {
+	Stage string `json:"stage"` // that wrote this record: "agent", "verify", "publish" or "tell"
+	Agent string `json:"agent"` // id of the run in the agent's job
+	// Verified says that the verify job took nothing from the agent's job but the commit's bytes, and that patch policy and proof held: then
+	// the head commit, its gates in the proof and the configuration are its findings.
+	Verified bool `json:"verified"`
 }
 
 // Tool is the program that wrote the record.

@@ -41,6 +41,7 @@ var reportRows = [...]int{200, 100, 50, 20, 8}
 // reportView is what the page shows: the record, the text of the change, and what is worked out from both.
 type reportView struct {
 	R                                                        Record
+	WhoSays                                                  string
 	T                                                        Terminal
 	Policy                                                   string
 	CSS                                                      template.CSS
@@ -242,6 +243,7 @@ func newReportView(r Record, c *Change, rows int) reportView {
 			v.Looser = append(v.Looser, e)
 		}
 	}
+	v.WhoSays = r.whoSays()
 	if r.Egress != nil {
 		v.Egress = r.Egress.summary(func(s string) string { return s })
 	}

@@ -171,6 +171,7 @@ func ended(t testing.TB, name string) Record {
 		NoProgress:       "ticks 1 and 2 gave the same tree and the same failure",
 		ReviewStall:      "the reviewer rejected 4 changes with green gates",
 		PlanStall:        "3 ticks in a row without an item of the plan getting done; 2 of 4 are, and item 3 is not",
+		NotReproduced:    "the iteration gate fails on the second machine",
 		Overfit:          "the held-out gate did not pass after 2 attempts",
 		TickCap:          "10 of 10 ticks are used",
 		SafetyHalt:       "tick 2 changed the protected path .github/workflows/ci.yml",

@@ -14,6 +14,7 @@ const (
 	PlanStall        = "plan_stall"
 	Overfit          = "overfit"
 	TickCap          = "tick_cap"
+	NotReproduced    = "not_reproduced" // of a run split into jobs: the proof did not hold on the second machine
 	SafetyHalt       = "safety_halt"
 	GateBroken       = "gate_broken"
 	GateFlaky        = "gate_flaky"
@@ -60,6 +61,8 @@ func Terminals() []Terminal {
 			"Look at the change: it satisfies the tests it could see and not the goal. Make the issue more exact.", true},
 		{TickCap, 2, "Tick cap", "The largest number of ticks was reached without a proof.",
 			"Read the last failure; raise stops.max_ticks and add the label again to go on.", true},
+		{NotReproduced, 2, "Not reproduced", "The agent's job calls the change proved, and the proof did not hold when another job repeated it on a fresh machine.",
+			"Look for what the two machines have different (a tool, a service, a cache, the clock), and at the change: it may know where it runs.", false},
 		{SafetyHalt, 4, "Safety halt", "A guard rule was broken. The branch is back at the last good commit.",
 			"Read the finding. If the change is wanted, a person makes it, or the policy allows it on the default branch.", false},
 		{GateBroken, 5, "Gate broken", "A gate could not start, so nothing could be proved.",
