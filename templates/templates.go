@@ -9,6 +9,11 @@ import _ "embed"
 //go:embed github/proctor.yml
 var GitHubWorkflow []byte
 
+// GitHubStaged is .github/workflows/proctor.yml for runs that are split into jobs.
+//
+//go:embed github/staged.yml
+var GitHubStaged []byte
+
 // GitLab is .gitlab/ci/proctor.yml. It lies where GitLab looks for a component in a mirror of this repository.
 //
 //go:embed proctor.yml

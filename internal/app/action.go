@@ -32,6 +32,11 @@ func Action(ctx context.Context, env Env) int {
 	if host.Input("doctor") == "true" {
 		return doctorJob(ctx, env, host)
 	}
+	st, err := jobStage(host)
+	if err != nil {
+		host.Error("Proctor", err.Error())
+		return exitUsage
+	}
 	loan, err := borrow(ctx, env, host)
 	if err != nil {
 		return tellUnlent(ctx, env, host, err)
@@ -43,6 +48,7 @@ func Action(ctx context.Context, env Env) int {
 		return exitUsage
 	}
 	loan.shorten(&req.override)
+	req.stage, req.handover, req.verified = st, handoverDir(host.Job(), host.Input("handover")), host.Input("verified")
 	host.Mask(req.secrets...)
 	view := newAccount(env.Stdout, false, env.Now)
 	view.line = host.Line
@@ -54,14 +60,25 @@ func Action(ctx context.Context, env Env) int {
 		}
 	}
 	rec := run(ctx, env, req)
-	return tellJob(host, rec, req.reports)
+	return tellJob(host, rec, req)
 }
 
 // tellJob hands the result to the CI system: outputs, summary, and an annotation where it is not done.
-func tellJob(host ci.Host, rec evidence.Record, reports string) int {
+func tellJob(host ci.Host, rec evidence.Record, req request) int {
 	out := map[string]string{
 		"terminal": rec.Terminal, "reason": rec.Reason, "branch": "", "commit": "", "pull-request": "", "pull-request-url": "",
-		"cost-usd": rec.Totals.CostUSD.Decimal(), "ticks": fmt.Sprint(rec.Totals.Ticks), "run": rec.Run, "report": reports,
+		"cost-usd": rec.Totals.CostUSD.Decimal(), "ticks": fmt.Sprint(rec.Totals.Ticks), "run": rec.Run, "report": req.reports,
+		"stage": first(string(req.stage), "all"), "exit": fmt.Sprint(rec.ExitCode), "verified": "",
+	}
+	if !req.stage.writes() && rec.Terminal == evidence.Done && !rec.DryRun && rec.Head != nil {
+		out["commit"] = rec.Head.ID // for the job that comes next
+	}
+	if req.stage == stageVerify {
+		raw, err := os.ReadFile(filepath.Join(req.reports, verifiedFile))
+		if err != nil {
+			host.Error("Proctor", err.Error())
+		}
+		out["verified"] = string(raw)
 	}
 	if p := rec.Published; p != nil {
 		out["branch"], out["commit"], out["pull-request-url"] = p.Branch, p.Commit, p.URL

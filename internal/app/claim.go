@@ -68,17 +68,7 @@ func (s *session) claim(ctx context.Context) error {
 	if s.req.forge == nil {
 		return nil
 	}
-	if !s.req.dryRun {
-		lease, err := s.store.Acquire(ctx, s.remote, s.leaseRef(), s.id, leaseTime, s.stateRef(), dayRef)
-		if err != nil {
-			return fmt.Errorf("claim the issue: %w", err)
-		}
-		s.lease = lease
-		// What is fetched and made ready before the loop may take longer than the lease. That it was lost, or that it
-		// was asked to end, the loop's own renewal finds.
-		_, s.unhold = s.holdLease(ctx)
-	}
-	if err := s.recall(ctx); err != nil {
+	if err := s.takeLease(ctx); err != nil {
 		return err
 	}
 	if err := s.steer(ctx); err != nil {
@@ -91,6 +81,32 @@ func (s *session) claim(ctx context.Context) error {
 		return s.aimRound(ctx)
 	}
 	return s.aim(ctx)
+}
+
+// takeLease makes sure that nobody else works on the issue, by a lease where this job may write, and finds what an earlier run left.
+func (s *session) takeLease(ctx context.Context) error {
+	switch {
+	case s.writes():
+		lease, err := s.store.Acquire(ctx, s.remote, s.leaseRef(), s.id, leaseTime, s.stateRef(), dayRef)
+		if err != nil {
+			return fmt.Errorf("claim the issue: %w", err)
+		}
+		s.lease = lease
+		// What is fetched and made ready before the loop may take longer than the lease. That it was lost, or that it
+		// was asked to end, the loop's own renewal finds.
+		_, s.unhold = s.holdLease(ctx)
+	case s.req.stage == stageAgent:
+		if err := s.store.Free(ctx, s.remote, s.leaseRef(), s.stateRef(), dayRef); err != nil {
+			return fmt.Errorf("see whether the issue is free: %w", err)
+		}
+	}
+	if err := s.recall(ctx); err != nil {
+		return err
+	}
+	if s.req.stage.splits() && s.saved.Round != nil {
+		s.astray = "a run that is split into jobs goes on with no round"
+	}
+	return nil
 }
 
 // recall loads what an earlier run saved. A damaged or foreign checkpoint is told and not trusted.
@@ -261,7 +277,7 @@ func (s *session) announce(ctx context.Context) {
 		started = append(started, slog.String(evidence.KeyCause, cause))
 	}
 	s.emit(evidence.RunStarted, 0, started...)
-	if s.req.dryRun || s.issue == nil {
+	if !s.writes() || s.issue == nil {
 		return
 	}
 	s.status.start(publish.NewStatus(s.req.forge, s.issue.Number, s.env.Now, s.red))
@@ -273,7 +289,7 @@ func (s *session) announce(ctx context.Context) {
 
 // move sets the issue's state label.
 func (s *session) move(ctx context.Context, ev policy.Event) {
-	if s.req.dryRun || s.issue == nil {
+	if !s.writes() || s.issue == nil {
 		return
 	}
 	issue, err := s.req.forge.Issue(ctx, s.issue.Number)

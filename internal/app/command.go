@@ -169,7 +169,7 @@ func (s *session) obey(ctx context.Context) error {
 // acknowledge reacts to the command. Trouble with it is noted and changes nothing.
 func (s *session) acknowledge(ctx context.Context, r forge.Reaction) {
 	talker, ok := s.req.forge.(forge.Talker)
-	if !ok || s.order.comment.ID == 0 || s.req.dryRun {
+	if !ok || s.order.comment.ID == 0 || !s.writes() {
 		return
 	}
 	if err := talker.Acknowledge(ctx, s.order.place, s.order.comment.ID, r); err != nil {

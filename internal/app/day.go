@@ -82,9 +82,25 @@ func (s *session) reserve(ctx context.Context, st loop.State) error {
 		return nil
 	}
 	limit, _ := s.ceiling(st)
+	if !s.writes() {
+		return s.lookAtDay(ctx, limit-st.Spent)
+	}
 	return s.persist(ctx, func(ctx context.Context) error {
 		return s.reserveOf(ctx, limit-st.Spent, st.IssueBefore.Add(st.Spent))
 	})
+}
+
+// lookAtDay bounds a run that may write nothing by what the ledger leaves. Nobody sees what it takes until another job has booked it, so that
+// runs on several issues that begin at once are each left the same.
+func (s *session) lookAtDay(ctx context.Context, wanted money.USD) error {
+	s.day = allowance{date: s.today()}
+	d, note, err := s.readDay(ctx)
+	if err != nil {
+		return err
+	}
+	s.day.date, s.day.note, s.day.bounds = d.Date, note, true
+	s.day.granted, s.day.cut = policy.Grant(wanted, d.sums(s.trigger.Actor.ID), policy.Allowances{PerDay: s.cfg.Budget.PerDay, PerActorDay: s.cfg.Budget.PerActorDay})
+	return nil
 }
 
 // reserveOf books as much of what is wanted as the day has, where spent went into the issue before. What it booked before,
@@ -143,7 +159,7 @@ func (s *session) settleDay(ctx context.Context) {
 	s.say("what this run reserved of the day's budget counts as spent until midnight UTC: " + err.Error())
 }
 
-func (s *session) unsettledDay() bool { return s.day.bounds && s.today() <= s.day.date }
+func (s *session) unsettledDay() bool { return s.day.bounds && s.writes() && s.today() <= s.day.date }
 
 func (s *session) settledIn(d day) day {
 	d.Runs[s.id] = dayRun{Actor: s.trigger.Actor.ID, USD: s.meter.Spent()}

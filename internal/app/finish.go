@@ -45,6 +45,12 @@ func (s *session) finish(ctx context.Context, err error) {
 		slog.String(evidence.KeyReason, s.rec.Reason), slog.String(evidence.KeyNext, s.rec.Next))
 	s.tellForge(last, err)
 	s.writeReport(last)
+	switch s.req.stage {
+	case stageAgent:
+		s.passOn(last)
+	case stageVerify:
+		s.vouch()
+	}
 	s.emit(evidence.RunEnded, 0)
 	if err := s.events.Close(); err != nil {
 		s.say("the event log is not whole: " + err.Error())
@@ -61,6 +67,14 @@ func (s *session) finish(ctx context.Context, err error) {
 func (s *session) settle() {
 	s.closeEgress()
 	s.rec.Ended = s.env.Now().UTC()
+	if s.req.stage.concludes() && s.handed != nil {
+		// The calls were another machine's, and so may be its clock.
+		if end := s.handed.rec.Ended; s.rec.Ended.Before(end) {
+			s.rec.Ended = end
+		}
+		s.rec.Settle(s.before)
+		return
+	}
 	s.rec.Calls = nil
 	for _, c := range s.meter.Calls() {
 		call := callOf(c)
@@ -80,7 +94,7 @@ func callOf(c meter.Call) evidence.Call {
 
 // tellForge writes the final word where the requester looks. err is what ended a run that never came to its loop.
 func (s *session) tellForge(ctx context.Context, err error) {
-	if s.req.dryRun || s.req.forge == nil {
+	if !s.writes() {
 		return
 	}
 	if s.aside(ctx) {

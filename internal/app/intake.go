@@ -36,6 +36,9 @@ func (s *session) intake(ctx context.Context) error {
 		return usage(err)
 	}
 	s.keepTrigger(t)
+	if err := s.splittable(); err != nil {
+		return err
+	}
 	if s.req.forge == nil {
 		return s.localGoal()
 	}

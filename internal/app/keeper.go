@@ -112,7 +112,7 @@ func verdictOf(t *evidence.Tick) string {
 // save pushes the checkpoint. Losing the race means that another run has the issue; a forge that cannot be reached is
 // told, and the next save tries again. Where the run goes on, what its next calls may cost is held at once.
 func (s *session) save(ctx context.Context) error {
-	if s.req.forge == nil || s.req.dryRun {
+	if !s.writes() {
 		return nil
 	}
 	st := s.saved.State

@@ -112,7 +112,7 @@ func (s *session) openMeter(ctx context.Context) error {
 		API: providers[0].API, Upstream: providers[0].Upstream, Key: providers[0].Key, Beside: providers[1:], Prices: priceTable(s.cfg.Budget.Price, s.env.Now()), AllowUnpriced: s.unpriced(),
 		Ceiling: max(limit-st.Spent, 0), Now: s.env.Now, Rand: s.env.Random, Log: s.log, OnCall: s.called,
 	}
-	if s.req.forge != nil { // nothing else outlives this machine
+	if s.req.forge != nil && s.req.stage != stageAgent { // nothing else outlives this machine
 		cfg.Cover = s.cover
 	}
 	m, err := meter.Start(ctx, cfg)

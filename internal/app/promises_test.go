@@ -34,7 +34,7 @@ func (j *job) check(environ string) {
 	if j.killed() {
 		return
 	}
-	if _, err := evidence.Read(filepath.Join(filepath.Dir(j.Workspace), "artifacts", "proctor-report", "proctor")); err != nil {
+	if _, err := evidence.Read(filepath.Join(filepath.Dir(j.Workspace), "artifacts", "proctor-report")); err != nil {
 		j.t.Errorf("INV-49 the workflow did not upload the report: %v", err)
 	}
 	if rec.ExitCode != j.ExitCode {

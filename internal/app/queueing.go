@@ -46,7 +46,7 @@ func waitingRef(issue int) string { return "refs/proctor/" + strconv.Itoa(issue)
 
 // remember keeps what was approved with the label event that waits for room.
 func (s *session) remember(ctx context.Context) error {
-	if s.req.dryRun || s.labelEvent == 0 {
+	if !s.writes() || s.labelEvent == 0 {
 		return nil
 	}
 	ref := waitingRef(s.trigger.Issue.Number)

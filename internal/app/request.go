@@ -26,6 +26,10 @@ type request struct {
 	heldDir  string // directory with held-out files that the job provides; empty: none
 	builder  string // where an image builder listens, as DOCKER_HOST is written; empty: none
 
+	stage    stageName // which part of the run this job does
+	handover string    // directory with what the agent's job handed over
+	verified string    // what the verify job found, as its output has it
+
 	override config.Override
 	dryRun   bool
 	local    bool // a person at this machine asks: role and label are theirs to know

@@ -104,7 +104,12 @@ type session struct {
 	queued    bool     // the request waits for room
 	released  bool     // it waited, and was started by an id alone
 	approval  git.Note // what the id stands for, where it was found
-	toPeople  bool     // what CI asked for ends here, and the issue says so
+
+	handed   *handed      // of a split run: what the agent's job left
+	line     []git.Commit // its commits, oldest first
+	found    verified     // what the verify job says of them
+	booked   bool         // what it spent is written down
+	toPeople bool         // what CI asked for ends here, and the issue says so
 }
 
 // run is the one path. It always returns a finished record that lies on disk, whatever happened.
@@ -112,6 +117,9 @@ func run(ctx context.Context, env Env, req request) evidence.Record {
 	s := newSession(env, req)
 	s.begin()
 	err := s.workSafely(ctx)
+	if err != nil {
+		s.bookLate(ctx)
+	}
 	s.finish(ctx, err)
 	return s.rec
 }
@@ -133,7 +141,7 @@ func (s *session) workSafely(ctx context.Context) (err error) {
 
 // work is the stations up to the terminal. A nil error means that the record has its terminal.
 func (s *session) work(ctx context.Context) error {
-	for _, station := range []func(context.Context) error{s.open, s.signable, s.intake, s.claim, s.prepare, s.loop, s.publish} {
+	for _, station := range s.stations() {
 		if err := station(ctx); err != nil {
 			return err
 		}
@@ -157,6 +165,12 @@ func (s *session) begin() {
 	s.rec = evidence.Record{
 		Schema: evidence.SchemaVersion, Tool: evidence.Tool{Version: version, Commit: commit},
 		Run: s.id, RunURL: s.req.runURL, Started: now, DryRun: s.req.dryRun,
+	}
+	if s.req.stage.splits() {
+		s.rec.Staged = &evidence.Staged{Stage: string(s.req.stage)}
+	}
+	if s.req.stage == stageAgent {
+		s.rec.Staged.Agent = s.id
 	}
 	s.status = &statusKeeper{}
 	s.openTrace()

@@ -130,7 +130,7 @@ func (s *session) placeOf(ctx context.Context, key string) string {
 // then before anything is spent.
 func (s *session) trySigning(ctx context.Context) error {
 	maker, ok := s.req.forge.(forge.CommitMaker)
-	if s.cfg.Publish.Signing != "required" || !ok || s.req.dryRun {
+	if s.cfg.Publish.Signing != "required" || !ok || !s.writes() {
 		return nil
 	}
 	made, err := maker.MakeCommit(ctx, forge.NewCommit{Tree: s.rec.Base.Tree, Parents: []string{s.rec.Base.ID}, Message: "Try whether commits are signed\n"})

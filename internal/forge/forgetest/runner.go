@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,8 @@ type Runner struct {
 	Vars    map[string]string
 	// Env is added to each job, for what a real runner's machine has beyond this one.
 	Env map[string]string
+	// Approve answers for the people who review an environment; nil approves.
+	Approve func(environment string) bool
 	// After is the clock of a cancel and of time-outs; nil is time.After.
 	After func(time.Duration) <-chan time.Time
 }
@@ -52,6 +55,8 @@ type JobResult struct {
 	ExitCode int
 	// Outputs by step id.
 	Outputs map[string]map[string]string
+	// JobOutputs are what the jobs behind it get.
+	JobOutputs map[string]string
 	// Summary is the job's page, all steps together.
 	Summary string
 	// Workspace and Temp are the job's folders.
@@ -81,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, run Run) (RunResult, error) {
 	conclusion := "skipped"
 	var failed error
 	for _, j := range run.workflow.jobs {
-		jr, err := r.job(ctx, &run, j, log)
+		jr, err := r.job(ctx, &run, j, res.Jobs, log)
 		if err != nil {
 			fmt.Fprintf(log, "##[error]%v\n", err)
 			failed, jr.Conclusion = errors.Join(failed, err), "failure"
@@ -123,17 +128,26 @@ type jobRun struct {
 	res   JobResult
 }
 
-func (r *Runner) job(ctx context.Context, run *Run, j job, log *logWriter) (JobResult, error) {
+func (r *Runner) job(ctx context.Context, run *Run, j job, before []JobResult, log *logWriter) (JobResult, error) {
 	res := JobResult{Job: j.id, Outputs: map[string]map[string]string{}}
 	base, err := r.GitHub.contextsOf(run, r.Vars)
 	if err != nil {
 		return res, err
 	}
 	sc := scope{contexts: base, status: "success"}
+	if err := sc.need(j, before); err != nil {
+		return res, err
+	}
 	if ok, err := condition(j.If, sc); err != nil || !ok {
 		res.Conclusion = "skipped"
 		return res, err
 	}
+	if j.Environment != "" && r.Approve != nil && !r.Approve(j.Environment) {
+		fmt.Fprintf(log, "##[error]The deployment to %s was rejected\n", j.Environment)
+		res.Conclusion = "failure"
+		return res, nil
+	}
+	sc.status = "success" // of the job itself from here on
 	permissions, err := run.workflow.jobPermissions(j)
 	if err != nil {
 		return res, err
@@ -169,7 +183,30 @@ func (r *Runner) job(ctx context.Context, run *Run, j job, log *logWriter) (JobR
 		defer stop()
 	}
 	err = jr.steps(ctx)
+	if err == nil {
+		jr.res.JobOutputs, err = expandMap(j.Outputs, jr.scope)
+	}
 	return jr.res, err
+}
+
+// need puts the results and outputs of the jobs that j waits for into its contexts. One that did not succeed, or was skipped, makes success() false.
+func (sc *scope) need(j job, before []JobResult) error {
+	needs := sc.contexts["needs"].(map[string]any)
+	for _, id := range j.needed() {
+		i := slices.IndexFunc(before, func(b JobResult) bool { return b.Job == id })
+		if i < 0 {
+			return fmt.Errorf("job %s needs %s, which does not stand before it", j.id, id)
+		}
+		outputs := map[string]any{}
+		for k, v := range before[i].JobOutputs {
+			outputs[k] = v
+		}
+		needs[id] = map[string]any{"result": before[i].Conclusion, "outputs": outputs}
+		if before[i].Conclusion != "success" {
+			sc.status = "failure"
+		}
+	}
+	return nil
 }
 
 // afterFunc calls f after d by the injected clock, unless stopped.
@@ -272,11 +309,13 @@ func (jr *jobRun) step(ctx context.Context, i int, s step) (int, error) {
 		return jr.checkout(ctx, s)
 	case name == "actions/upload-artifact":
 		return jr.upload(s)
+	case name == "actions/download-artifact":
+		return jr.download(s)
 	}
 	for _, a := range jr.Actions {
 		if name == a.Uses || strings.HasPrefix(name, "./") && a.Uses == "./" {
 			return jr.action(ctx, i, s, a, env)
 		}
 	}
-	return 0, fmt.Errorf("the test runner does not have the action %q: it knows actions/checkout, actions/upload-artifact and Runner.Actions", s.Uses)
+	return 0, fmt.Errorf("the test runner does not have the action %q: it knows actions/checkout, actions/upload-artifact, actions/download-artifact and Runner.Actions", s.Uses)
 }

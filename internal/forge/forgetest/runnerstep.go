@@ -63,7 +63,14 @@ func (jr *jobRun) upload(s step) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	to := filepath.Join(jr.dir, "artifacts", or(filepath.Base(with["name"]), "artifact"))
+	name := or(filepath.Base(with["name"]), "artifact")
+	if there, err := jr.artifact(name); err != nil {
+		return 0, err
+	} else if there != "" {
+		fmt.Fprintf(jr.log, "##[error]Failed to CreateArtifact: (409) Conflict: an artifact with this name already exists on the workflow run: %s\n", name)
+		return 1, nil
+	}
+	to := filepath.Join(jr.dir, "artifacts", name)
 	n := 0
 	for line := range strings.Lines(with["path"]) {
 		p := strings.TrimSpace(line)
@@ -78,7 +85,11 @@ func (jr *jobRun) upload(s step) (int, error) {
 			return 0, fmt.Errorf("upload-artifact: path %q: %w", p, err)
 		}
 		for _, f := range found {
-			if err := copyTree(f, filepath.Join(to, filepath.Base(f))); err != nil {
+			into := filepath.Join(to, filepath.Base(f))
+			if info, err := os.Stat(f); err == nil && info.IsDir() && strings.TrimSpace(with["path"]) == p {
+				into = to // of one directory the content is the artifact
+			}
+			if err := copyTree(f, into); err != nil {
 				return 0, fmt.Errorf("upload-artifact: %w", err)
 			}
 			n++
@@ -87,6 +98,42 @@ func (jr *jobRun) upload(s step) (int, error) {
 	if n == 0 && with["if-no-files-found"] == "error" {
 		fmt.Fprintln(jr.log, "##[error]No files were found with the provided path.")
 		return 1, nil
+	}
+	return 0, nil
+}
+
+// artifact is where an artifact of this run lies, whichever job made it; "" for nowhere.
+func (jr *jobRun) artifact(name string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(jr.Dir, fmt.Sprintf("run-%d-*", jr.run.ID), "artifacts", name))
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// download is actions/download-artifact with a name: what a job of this run uploaded, into `path:`.
+func (jr *jobRun) download(s step) (int, error) {
+	with, err := expandMap(s.With, jr.scope)
+	if err != nil {
+		return 0, err
+	}
+	from, err := jr.artifact(with["name"])
+	if err != nil {
+		return 0, err
+	}
+	if from == "" || with["name"] == "" {
+		fmt.Fprintf(jr.log, "##[error]Unable to download artifact(s): Artifact not found for name: %s\n", with["name"])
+		return 1, nil
+	}
+	to := with["path"]
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(jr.res.Workspace, to)
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return 0, err
+	}
+	if err := copyTree(from, to); err != nil {
+		return 0, fmt.Errorf("download-artifact: %w", err)
 	}
 	return 0, nil
 }

@@ -33,6 +33,22 @@ type job struct {
 	Steps       []step
 	Strategy    any
 	Uses        string
+	Needs       any // a name or a list
+	Outputs     map[string]any
+	Environment string
+}
+
+// needed are the ids of the jobs that this one waits for.
+func (j job) needed() (ids []string) {
+	switch n := j.Needs.(type) {
+	case string:
+		return []string{n}
+	case []any:
+		for _, id := range n {
+			ids = append(ids, fmt.Sprint(id))
+		}
+	}
+	return ids
 }
 
 type step struct {
