@@ -36,6 +36,8 @@ type checkpoint struct {
 
 	Dropped *dropped `json:"dropped,omitempty"` // why nobody goes on with Round
 
+	Booked []string `json:"booked,omitempty"` // agents' jobs of split runs whose spending is in State already, newest last
+
 	Published string    `json:"published,omitempty"` // the run whose draft is open
 	Asked     string    `json:"asked,omitempty"`     // the request that the last of the runs was made for
 	By        requester `json:"by,omitzero"`         // the account that asked last

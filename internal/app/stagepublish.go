@@ -56,11 +56,20 @@ func (s *session) bookSpent(ctx context.Context) error {
 	if s.booked || !s.writes() {
 		return nil
 	}
-	cost := s.spent()
+	cost, job := s.spent(), s.req.runURL
+	if s.handed != nil {
+		job = s.handed.Run
+	}
 	s.before = s.saved.State.IssueBefore.Add(s.saved.State.Spent)
-	err := s.bookDay(ctx, cost)
-	if err != nil {
+	var err error
+	if slices.Contains(s.saved.Booked, job) {
+		// This job, or the one that tells, is done again.
+		s.before, cost = max(s.before-cost, 0), 0
+	} else if err = s.bookDay(ctx, cost); err != nil {
 		return err
+	} else {
+		s.saved.Booked = append(s.saved.Booked, job)
+		s.saved.Booked = s.saved.Booked[max(0, len(s.saved.Booked)-maxBooked):]
 	}
 	switch {
 	case s.req.stage == stagePublish:
@@ -71,6 +80,9 @@ func (s *session) bookSpent(ctx context.Context) error {
 	s.booked = err == nil
 	return err
 }
+
+// maxBooked is how many agents' jobs an issue's checkpoint names: those of one workflow run follow each other at once.
+const maxBooked = 20
 
 // bookIssue adds to what the issue has cost. Work that an earlier run kept stays to be gone on with.
 func (s *session) bookIssue(ctx context.Context, cost money.USD) error {
@@ -91,7 +103,7 @@ func (s *session) keepVerified(ctx context.Context, cost money.USD) error {
 		return err
 	}
 	st := loop.Begin(loop.Commit{ID: s.rec.Base.ID, Tree: s.rec.Base.Tree})
-	st.IssueBefore = s.before.Add(cost)
+	st.IssueBefore = s.saved.State.IssueBefore.Add(s.saved.State.Spent).Add(cost)
 	st.Good, st.Current, st.Tick, st.Trees = head, head, s.handed.lastTick(), append(st.Trees, head.Tree)
 	st.End = &loop.Stop{Terminal: loop.Done, Reason: "proved in two jobs"}
 	s.saved.forget()
