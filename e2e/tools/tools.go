@@ -5,5 +5,6 @@ package tools
 
 import (
 	_ "github.com/aws/aws-lambda-runtime-interface-emulator/cmd/aws-lambda-rie"
+	_ "github.com/nektos/act"
 	_ "github.com/rhysd/actionlint/cmd/actionlint"
 )
