@@ -33,7 +33,7 @@ func absolute(t *testing.T, path string) string {
 type session struct {
 	workflow       string // the file's text
 	event, payload string // the name, and the event file's content
-	plan           bool   // evaluate everything and run no step
+	plan           bool   // evaluate everything; of scripts act spares those in containers only
 	path           string // in front of PATH
 	socket         string // of an engine for container actions; "": none
 	artifacts      string // directory of act's artifact server, on port; "": none
@@ -71,7 +71,7 @@ func ours(t *testing.T) string {
 	return dir
 }
 
-var uses = regexp.MustCompile(`(?m)\buses: ([\w.-]+/[\w.-]+)(/[^@\s]*)?@(\S+)`)
+var uses = regexp.MustCompile(`(?m)\buses: ([\w.-]+/[\w.-]+)(/[\w./-]+)?@([\w.-]+)`)
 
 // local maps each repository that a workflow's steps name to a folder: this repository, or a stand-in below testdata/actions.
 func local(t *testing.T, workflow, own string) map[string]string {
