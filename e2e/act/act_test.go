@@ -35,7 +35,7 @@ type session struct {
 	event, payload string // the name, and the event file's content
 	plan           bool   // evaluate everything; of scripts act spares those in containers only
 	path           string // in front of PATH
-	socket         string // of an engine for container actions; "": none
+	socket         string // an engine's, for container actions; "": none
 	artifacts      string // directory of act's artifact server, on port; "": none
 	port           string
 	repositories   map[string]string
@@ -113,7 +113,14 @@ func (s session) run(t *testing.T) outcome {
 		}
 	}
 	args := []string{s.event, "--json", "-W", workflow, "-e", event, "-C", filepath.Join(dir, "work"), "-P", "ubuntu-latest=-self-hosted", "--pull=false", "--no-cache-server",
-		"--action-cache-path", filepath.Join(dir, "cache"), "--no-skip-checkout", "--defaultbranch", "main", "--container-daemon-socket", "-"}
+		"--action-cache-path", filepath.Join(dir, "cache"), "--no-skip-checkout", "--defaultbranch", "main"}
+	if s.socket == "" {
+		args = append(args, "--container-daemon-socket", "-")
+	} else {
+		// The socket is in the container, as it is in those of GitHub's runners. The variables of a job on the machine itself name the machine's directories,
+		// and act mounts others: these are mounted where they are named.
+		args = append(args, "--container-daemon-socket", "unix://"+s.socket, "--container-options", "--network=host -v "+dir+":"+dir)
+	}
 	if s.plan {
 		args = append(args, "--dryrun")
 	}
