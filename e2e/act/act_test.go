@@ -73,21 +73,28 @@ func ours(t *testing.T) string {
 
 var uses = regexp.MustCompile(`(?m)\buses: ([\w.-]+/[\w.-]+)(/[\w./-]+)?@([\w.-]+)`)
 
-// local maps each repository that a workflow's steps name to a folder: this repository, or a stand-in below testdata/actions.
+// named are the repositories that a workflow's steps take actions from, with their refs.
+func named(workflow string) map[string]string {
+	found := map[string]string{}
+	for _, m := range uses.FindAllStringSubmatch(workflow, -1) {
+		if !strings.HasPrefix(m[1], "my-org/") {
+			found[m[1]+"@"+m[3]] = m[1]
+		}
+	}
+	return found
+}
+
+// local maps each repository that a workflow names to a folder: this repository's actions, or a stand-in below testdata/actions.
 func local(t *testing.T, workflow, own string) map[string]string {
 	t.Helper()
 	to := map[string]string{}
-	for _, m := range uses.FindAllStringSubmatch(workflow, -1) {
-		name, ref := m[1], m[3]
-		switch dir := filepath.Join("testdata", "actions", strings.TrimPrefix(name, "actions/")); {
-		case name == "proctor-ci/proctor":
-			to[name+"@"+ref] = own
-		case strings.HasPrefix(name, "my-org/"):
-		default:
-			if _, err := os.Stat(filepath.Join(dir, "action.yml")); err != nil {
-				t.Fatalf("a workflow has the step %s, and act cannot fetch it. Next: write a stand-in in e2e/act/%s", m[0], dir)
-			}
-			to[name+"@"+ref] = absolute(t, filepath.Join("e2e/act", dir))
+	for ref, name := range named(workflow) {
+		if to[ref] = own; name == "proctor-ci/proctor" {
+			continue
+		}
+		to[ref] = absolute(t, filepath.Join("e2e/act/testdata/actions", strings.TrimPrefix(name, "actions/")))
+		if _, err := os.Stat(filepath.Join(to[ref], "action.yml")); err != nil {
+			t.Fatalf("a workflow uses %s, which act cannot fetch everywhere. Next: write a stand-in, %s", ref, to[ref])
 		}
 	}
 	return to

@@ -111,11 +111,10 @@ func idle(t *testing.T, workflows string) map[string]string {
 	}
 	write(t, filepath.Join(dir, "idle", "action.yml"), "name: idle\n"+nothing)
 	to := map[string]string{}
-	for name, at := range local(t, workflows, dir) {
-		if at != dir {
-			at = filepath.Join(dir, "idle")
+	for ref, name := range named(workflows) {
+		if to[ref] = filepath.Join(dir, "idle"); name == "proctor-ci/proctor" {
+			to[ref] = dir
 		}
-		to[name] = at
 	}
 	return to
 }

@@ -3,6 +3,7 @@
 package act
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,13 +12,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder takes the place of host/install: what it puts in PATH as the program writes down what it is handed.
-const recorder = `#!/bin/sh
+// install takes the place of host/install: it puts a program of the test's in PATH, a shell script.
+const install = `#!/bin/sh
 mkdir -p "$RUNNER_TEMP/bin"
-printf '#!/bin/sh\nenv | grep "^PROCTOR_" | sort >"$HANDED"\necho terminal=done >>"$GITHUB_OUTPUT"\n' >"$RUNNER_TEMP/bin/proctor-action"
+printf '#!/bin/sh\n%s\n' "$PROGRAM" >"$RUNNER_TEMP/bin/proctor-action"
 chmod 755 "$RUNNER_TEMP/bin/proctor-action"
 echo "$RUNNER_TEMP/bin" >>"$GITHUB_PATH"
 `
+
+// played is a template with a program of the test's in the place of ours, a shell script, and idle actions around it.
+func played(t *testing.T, name, program, payload string, env map[string]string) session {
+	t.Helper()
+	text, _ := readTemplate(t, name)
+	reusable, _ := readTemplate(t, "reusable.yml")
+	repositories := idle(t, text+"\n"+reusable)
+	own := ours(t)
+	write(t, filepath.Join(own, "host", "install"), install)
+	write(t, filepath.Join(own, "host", "agents"), "#!/bin/sh\n")
+	repositories["proctor-ci/proctor@v0"] = own
+	caller(t, repositories, reusable)
+	all := map[string]string{"PROGRAM": program, "GITHUB_REPOSITORY": "octo/shop", "GITHUB_REF": "refs/heads/main", "SHA_REF": sha}
+	maps.Copy(all, env)
+	return session{workflow: text, event: "workflow_dispatch", payload: payload, repositories: repositories, env: all,
+		secrets: map[string]string{"GITHUB_TOKEN": "e2e-token", "ANTHROPIC_API_KEY": "e2e-anthropic", "OPENAI_API_KEY": "e2e-openai", "GEMINI_API_KEY": "e2e-gemini"}}
+}
 
 // What somebody writes in the form of the Actions tab, and what the webhook sends, is what the program is handed, by the workflow itself and by the reusable one.
 func TestWhatIsDispatchedReachesTheProgram(t *testing.T) {
@@ -32,20 +50,8 @@ func TestWhatIsDispatchedReachesTheProgram(t *testing.T) {
 	for _, name := range []string{"proctor.yml", "caller.yml"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, _ := readTemplate(t, name)
-			reusable, _ := readTemplate(t, "reusable.yml")
-			repositories := idle(t, text+"\n"+reusable)
-			own := ours(t)
-			write(t, filepath.Join(own, "host", "install"), recorder)
-			write(t, filepath.Join(own, "host", "agents"), "#!/bin/sh\n")
-			repositories["proctor-ci/proctor@v0"] = own
-			caller(t, repositories, reusable)
 			handed := filepath.Join(t.TempDir(), "handed")
-			o := session{
-				workflow: text, event: "workflow_dispatch", payload: payload, repositories: repositories,
-				secrets: map[string]string{"GITHUB_TOKEN": "e2e-token", "ANTHROPIC_API_KEY": "e2e-anthropic", "OPENAI_API_KEY": "e2e-openai", "GEMINI_API_KEY": "e2e-gemini"},
-				env:     map[string]string{"HANDED": handed, "GITHUB_REPOSITORY": "octo/shop", "GITHUB_REF": "refs/heads/main", "SHA_REF": sha},
-			}.run(t)
+			o := played(t, name, `env | grep "^PROCTOR_" | sort >"$HANDED"; echo terminal=done >>"$GITHUB_OUTPUT"`, payload, map[string]string{"HANDED": handed}).run(t)
 			raw, err := os.ReadFile(handed)
 			if o.err != nil || err != nil {
 				t.Fatalf("%v, %v\n%s", o.err, err, o.said())
@@ -66,5 +72,32 @@ func TestWhatIsDispatchedReachesTheProgram(t *testing.T) {
 				t.Errorf("outputs: %v", o.outputs())
 			}
 		})
+	}
+}
+
+func TestAJobIsRedWhenItsRunIsAndNotForItsReport(t *testing.T) {
+	// INV-49. Enterprise Server has no place for what this version of actions/upload-artifact uploads, and a full one is found everywhere.
+	failing := t.TempDir()
+	write(t, filepath.Join(failing, "action.yml"), "name: fails\nruns: {using: composite, steps: [{shell: bash, run: 'echo no room; exit 1'}]}\n")
+	reusable, _ := readTemplate(t, "reusable.yml")
+	for _, name := range []string{"proctor.yml", "caller.yml"} {
+		for end, green := range map[string]bool{"exit 0": true, "exit 4": false} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				t.Parallel()
+				s := played(t, name, `echo report=/tmp >>"$GITHUB_OUTPUT"; `+end, `{"inputs": {"goal": "x"}}`, nil)
+				for ref, action := range named(s.workflow + "\n" + reusable) {
+					if action == "actions/upload-artifact" {
+						s.repositories[ref] = failing
+					}
+				}
+				o := s.run(t)
+				if !strings.Contains(o.said(), "no room") {
+					t.Fatalf("the upload was not tried:\n%s", o.said())
+				}
+				if got := o.err == nil; got != green {
+					t.Errorf("green: %v\n%s", got, o.said())
+				}
+			})
+		}
 	}
 }
