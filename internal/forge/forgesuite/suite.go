@@ -53,7 +53,7 @@ type World struct {
 	Bot string
 	// Clock is the client's and the forge's: sleeping moves it.
 	Clock *Clock
-	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "answer-thread", "check", "list-pulls", "create-comment", "issue",
+	// Paths are fault patterns by operation: "create-pull", "answer-pull" (a comment on one), "answer-thread", "check", "delete-branch", "list-pulls", "create-comment", "issue",
 	// "update-comment", "comments", "labels" (whatever sets them), "dispatch".
 	Paths map[string]string
 	// Roles are words for AddUser by forge.Role.

@@ -23,7 +23,7 @@ func GitHub(t *testing.T, enterprise bool, dial func(*testing.T, *forgetest.GitH
 		Paths: map[string]string{
 			"create-pull": "POST /repos/*/*/pulls", "create-comment": "POST /repos/*/*/issues/*/comments",
 			"answer-pull": "POST /repos/*/*/issues/*/comments", "answer-thread": "POST /repos/*/*/pulls/*/comments/*/replies",
-			"check": "POST /repos/*/*/check-runs",
+			"check": "POST /repos/*/*/check-runs", "delete-branch": "DELETE /repos/*/*/git/refs/heads/*/*",
 			"issue": "GET /repos/*/*/issues/*", "dispatch": "POST /repos/*/*/actions/workflows/*/dispatches",
 		},
 		Roles: map[forge.Role]string{
@@ -47,7 +47,7 @@ func GitLab(t *testing.T, dial func(*testing.T, *forgetest.GitLab, string, *Cloc
 		Paths: map[string]string{
 			"create-pull": "POST /projects/*/merge_requests", "create-comment": "POST /projects/*/issues/*/notes",
 			"answer-pull": "POST /projects/*/merge_requests/*/notes", "answer-thread": "POST /projects/*/merge_requests/*/discussions/*/notes",
-			"check": "POST /projects/*/statuses/*",
+			"check": "POST /projects/*/statuses/*", "delete-branch": "DELETE /projects/*/repository/branches/*",
 			"issue": "GET /projects/*/issues/*", "dispatch": "POST /projects/*/pipeline",
 		},
 		Roles: map[forge.Role]string{

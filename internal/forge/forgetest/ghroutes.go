@@ -10,7 +10,7 @@ import (
 
 // routes are the calls the program makes. One that is not here answers 404, so that a new call shows.
 func (g *GitHub) routes() []route {
-	return slices.Concat(g.issueRoutes(), g.pullRoutes(), g.actionRoutes(), g.checkRoutes(), g.appRoutes(), []route{
+	return slices.Concat(g.issueRoutes(), g.pullRoutes(), g.actionRoutes(), g.checkRoutes(), g.appRoutes(), g.settingRoutes(), []route{
 		{"GET /repos/{owner}/{repo}", "metadata", "read", getRepo},
 		{"GET /repos/{owner}/{repo}/collaborators/{login}/permission", "metadata", "read", getPermission},
 		{"GET /repos/{owner}/{repo}/git/ref/{ref...}", "contents", "read", getRef},

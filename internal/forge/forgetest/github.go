@@ -38,6 +38,10 @@ type GitHub struct {
 
 	// What follows is guarded by site's lock. Settings of the repository.
 	archived, actionsPRs, draftsOff, issuesOff bool
+	actionsOff                                 bool
+	allowedActions                             string
+	rules                                      []branchRule
+	secretNames                                []string
 	protected                                  []string
 	maxBlob                                    int64
 	signingOff                                 bool
@@ -151,6 +155,28 @@ func MaxBlob(n int64) Setting { return func(g *GitHub) { g.maxBlob = n } }
 func WorkflowDisabled(file string) Setting {
 	return func(g *GitHub) { g.disabled[path.Base(file)] = true }
 }
+
+// WorkflowEnabled turns it on again.
+func WorkflowEnabled(file string) Setting {
+	return func(g *GitHub) { delete(g.disabled, path.Base(file)) }
+}
+
+// ActionsAllowed is the choice of Settings → Actions: "all", "selected", "local_only", or "" for none.
+func ActionsAllowed(which string) Setting {
+	return func(g *GitHub) { g.actionsOff, g.allowedActions = which == "", which }
+}
+
+// Ruleset puts a rule on the branches that pattern covers, as path.Match does; an empty kind takes all away.
+func Ruleset(kind, pattern string) Setting {
+	return func(g *GitHub) {
+		if g.rules = append(g.rules, branchRule{kind, pattern}); kind == "" {
+			g.rules = nil
+		}
+	}
+}
+
+// SecretNames are those of the repository's Actions secrets.
+func SecretNames(names ...string) Setting { return func(g *GitHub) { g.secretNames = names } }
 
 // Renamed gives the repository a new name; the old one redirects, as GitHub's does.
 func Renamed(name string) Setting {

@@ -29,7 +29,8 @@ type GitLab struct {
 	// What follows is guarded by site's lock.
 	archived  bool
 	mergesOff bool
-	protected []string
+	protected []string // refs that take no push
+	set       GitLabSettings
 	tokens    map[string]*GitLabToken
 	trigger   string
 	labels    []*label
@@ -100,6 +101,33 @@ func (g *GitLab) DisableMergeRequests() {
 	g.state.Lock()
 	defer g.state.Unlock()
 	g.mergesOff = true
+}
+
+// GitLabSettings are what the project's owner chose. The zero value is as a project of this forge begins.
+type GitLabSettings struct {
+	IssuesOff, MergesOff, CIOff bool
+	// VariablesRole is who may give a pipeline variables: "developer" (the default here), "maintainer", "owner", "no_one_allowed".
+	VariablesRole string
+	ConfigPath    string
+	// Protected maps a pattern to the least role that may push: "developer", "maintainer" or "" for nobody. nil protects the default
+	// branch for maintainers. They are told and, unlike Protect's, not enforced.
+	Protected map[string]string
+	// PushRules are as the API has them; nil is a plan without.
+	PushRules map[string]any
+	Variables []GitLabVariable
+}
+
+// GitLabVariable is one of the project's CI/CD variables.
+type GitLabVariable struct {
+	Key, Environment  string
+	Masked, Protected bool
+}
+
+// Set replaces the settings.
+func (g *GitLab) Set(s GitLabSettings) {
+	g.state.Lock()
+	defer g.state.Unlock()
+	g.set, g.mergesOff = s, s.MergesOff
 }
 
 // accessLevel in GitLab's numbers.

@@ -137,6 +137,7 @@ func glEditMerge(c *glCall) (int, any, error) {
 		Title       *string `json:"title"`
 		Description *string `json:"description"`
 		AddLabels   string  `json:"add_labels"`
+		StateEvent  string  `json:"state_event"`
 		AssigneeIDs []int64 `json:"assignee_ids"`
 		ReviewerIDs []int64 `json:"reviewer_ids"`
 	}
@@ -145,6 +146,12 @@ func glEditMerge(c *glCall) (int, any, error) {
 	}
 	set(&m.title, in.Title)
 	set(&m.body, in.Description)
+	if in.StateEvent == "close" {
+		if m.state != "open" {
+			return 0, nil, glRefuse(http.StatusUnprocessableEntity, "422 Unprocessable entity")
+		}
+		m.state, m.closed = "closed", c.g.now()
+	}
 	c.g.changeLabels(m, commas(in.AddLabels), nil, c.g.user(c.token.Login))
 	if in.AssigneeIDs != nil {
 		m.assignees = c.g.logins(in.AssigneeIDs)

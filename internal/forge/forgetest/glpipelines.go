@@ -47,6 +47,14 @@ func glCreatePipeline(c *glCall) (int, any, error) {
 	if err := c.decode(&in); err != nil {
 		return 0, nil, err
 	}
+	least := map[string]string{"": "developer", "no_one_allowed": "nobody"}
+	role := or(least[c.g.set.VariablesRole], c.g.set.VariablesRole)
+	switch {
+	case c.g.set.CIOff:
+		return 0, nil, glRefuse(http.StatusForbidden, "403 Forbidden - Pipelines are disabled!")
+	case len(in.Variables) > 0 && (role == "nobody" || accessLevel(c.g.user(c.token.Login).role) < accessLevel(role)):
+		return 0, nil, glRefuse(http.StatusBadRequest, obj{"base": []string{"Insufficient permissions to set pipeline variables"}})
+	}
 	vars := map[string]string{}
 	for _, v := range in.Variables {
 		vars[v.Key] = v.Value

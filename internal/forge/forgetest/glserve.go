@@ -181,6 +181,10 @@ func (g *GitLab) routes() []glRoute {
 	const p = "/projects/{project}"
 	return []glRoute{
 		{"GET " + p, false, "", true, glProject},
+		{"GET " + p + "/protected_branches", false, "", false, glProtected},
+		{"GET " + p + "/push_rule", false, "", false, glPushRule},
+		{"GET " + p + "/variables", false, "", false, glProjectVariables},
+		{"DELETE " + p + "/repository/branches/{branch}", true, "developer", false, glDeleteBranch},
 		{"GET " + p + "/members/all", false, "", false, glMembers},
 		{"GET " + p + "/repository/branches/{branch}", false, "", false, glBranch},
 		{"GET " + p + "/issues/{iid}", false, "", false, glGetIssue},
@@ -230,11 +234,16 @@ func glProject(c *glCall) (int, any, error) {
 	if g.opt.Public {
 		visibility = "public"
 	}
-	return http.StatusOK, obj{
+	o := obj{
 		"id": 4200, "name": g.opt.Project[i+1:], "path": g.opt.Project[i+1:], "path_with_namespace": g.opt.Project, "default_branch": g.opt.DefaultBranch,
 		"visibility": visibility, "archived": g.archived, "web_url": g.webURL(), "http_url_to_repo": g.webURL() + ".git",
-		"namespace": obj{"id": 41, "full_path": g.opt.Project[:i], "kind": "group"},
-	}, nil
+		"namespace": obj{"id": 41, "full_path": g.opt.Project[:i], "kind": "group"}, "issues_access_level": onOff(g.set.IssuesOff),
+		"merge_requests_access_level": onOff(g.mergesOff), "builds_access_level": onOff(g.set.CIOff), "ci_config_path": g.set.ConfigPath,
+	}
+	if c.mayMaintain() == nil {
+		o["ci_pipeline_variables_minimum_override_role"] = or(g.set.VariablesRole, "developer")
+	}
+	return http.StatusOK, o, nil
 }
 
 func glMembers(c *glCall) (int, any, error) {

@@ -19,6 +19,7 @@ var (
 	permMetadata     = permission{"metadata: read", "Metadata: Read"}
 	permContents     = permission{"contents: write", "Contents: Read and write"}
 	permContentsRead = permission{"contents: read", "Contents: Read"}
+	permContents     = permission{"contents: write", "Contents: Read and write"}
 	permIssues       = permission{"issues: write", "Issues: Read and write"}
 	permIssuesRead   = permission{"issues: read", "Issues: Read"}
 	permPulls        = permission{"pull-requests: write", "Pull requests: Read and write"}
@@ -26,6 +27,8 @@ var (
 	permActions      = permission{"actions: write", "Actions: Read and write"}
 	permActionsRead  = permission{"actions: read", "Actions: Read"}
 	permChecks       = permission{"checks: write", "Checks: Read and write"}
+	permAdminRead    = permission{"administration: read", "Administration: Read"}
+	permSecretsRead  = permission{"secrets: read", "Secrets: Read"}
 )
 
 // explain turns a failed call into words and a next step.
