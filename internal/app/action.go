@@ -29,8 +29,13 @@ func Action(ctx context.Context, env Env) int {
 		fmt.Fprintln(env.Stderr, "proctor:", err)
 		return exitUsage
 	}
-	if host.Input("doctor") == "true" {
-		return doctorJob(ctx, env, host)
+	switch asked := host.Input("doctor"); asked {
+	case "true", "live":
+		return doctorJob(ctx, env, host, asked == "live")
+	case "", "false":
+	default:
+		host.Error("Proctor", fmt.Sprintf("input \"doctor\" is %q. Next: write true, live or false", asked))
+		return exitUsage
 	}
 	st, err := jobStage(host)
 	if err != nil {

@@ -30,16 +30,27 @@ func doctorCommand(env Env, code *int) *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Prove that runs can work here, before anything is paid for; name what is wrong and what mends it", Args: cobra.NoArgs,
 		Long: `Doctor looks at the base commit's configuration and CI files, at this machine and at the forge, with the token and in the place that
-it is started with: GITHUB_TOKEN or GH_TOKEN, PROCTOR_GITLAB_TOKEN or GITLAB_TOKEN, the inputs of a job. It spends nothing without --live. Gates are run as a run
-would run them first. On the forge it leaves one thing behind, the ref refs/proctor/doctor/lease: whether it may comment, label and open drafts it
-asks by calls that the forge has to refuse for another reason. The exit code is 0 when nothing is wrong and 1 when something is.`,
+it is started with: GITHUB_TOKEN or GH_TOKEN, PROCTOR_GITLAB_TOKEN or GITLAB_TOKEN, the inputs of a job. Gates are run as a run
+would run them first. Without --live it spends nothing and opens nothing: whether it may comment, label, open drafts and start CI it
+asks by calls that the forge has to refuse for another reason, and all that it leaves there is the ref refs/proctor/doctor/lease.
+
+With --live it does two things more. It asks each model that a run would ask for one token, and prints what that cost. And it opens a
+throw-away draft: a branch below proctor-doctor/ with one commit that changes nothing and starts no CI, a comment and a label on
+it; then it closes the draft and deletes the branch, also when a step failed or the command was interrupted. What it leaves when it is killed
+the next doctor --live takes back, and doctor without --live names.
+
+Each line is ok, failed, noted (nothing stops a run, and somebody should know) or unproved (it could not be looked at here: what
+a token may not see is unknown, never ok). The exit code is 0 when nothing failed, 1 when something did and 130 when it was interrupted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, f, err := doctorRequest(env)
 			if err != nil {
 				return err
 			}
 			rep := examine(cmd.Context(), env, req, f, o)
-			if !rep.Right {
+			switch {
+			case cmd.Context().Err() != nil:
+				*code = exitCancelled
+			case !rep.Right:
 				*code = exitUsage
 			}
 			if o.asJSON {
@@ -53,7 +64,7 @@ asks by calls that the forge has to refuse for another reason. The exit code is 
 	}
 	c.Flags().BoolVar(&o.asJSON, "json", false, "print {right, findings: [{check, status, text, fix}]}")
 	c.Flags().IntVar(&o.issue, "issue", 0, "number of an issue to read (default: the first)")
-	c.Flags().BoolVar(&o.live, "live", false, "also ask each model that a run would ask for one token, through the meter, and print what it cost")
+	c.Flags().BoolVar(&o.live, "live", false, "also ask each model for one token, and open a throw-away draft that is taken back at once")
 	return c
 }
 
@@ -120,19 +131,25 @@ func jobRehearsal(env Env, host ci.Host) (request, forgePlace, error) {
 	return req, at, nil
 }
 
-// doctorJob is the check as a job: one line a finding, an annotation for each that failed, a red job where any did.
-func doctorJob(ctx context.Context, env Env, host ci.Host) int {
+// doctorJob is the check as a job: one line a finding, all of them in the summary, an annotation for each that failed, a red job where any did.
+func doctorJob(ctx context.Context, env Env, host ci.Host, live bool) int {
 	req, at, err := jobRehearsal(env, host)
 	if err != nil {
 		host.Error("Proctor doctor", err.Error())
 		return exitUsage
 	}
 	host.Mask(req.secrets...)
-	rep := examine(ctx, env, req, at, doctorOptions{issue: askedIssue(host)})
+	rep := examine(ctx, env, req, at, doctorOptions{issue: askedIssue(host), live: live})
 	for line := range strings.Lines(rep.Text()) {
 		host.Line(strings.TrimRight(line, "\n"))
 	}
-	if rep.Right {
+	if err := host.Summary(rep.Markdown()); err != nil {
+		host.Error("Proctor doctor", err.Error())
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exitCancelled
+	case rep.Right:
 		return 0
 	}
 	for _, f := range rep.Findings {

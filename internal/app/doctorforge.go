@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/doctor"
 	"github.com/proctor-ci/proctor/internal/forge"
@@ -32,6 +33,10 @@ func (x examination) forge(ctx context.Context) {
 		return
 	}
 	repo, err := f.Repository(ctx)
+	if errors.Is(err, forge.ErrUnavailable) {
+		x.rep.Add(fault("forge.reach", err, "check the network, then run this again"))
+		return
+	}
 	if err != nil {
 		x.rep.Add(fault("forge.token", err, "give another token"))
 		return
@@ -41,10 +46,21 @@ func (x examination) forge(ctx context.Context) {
 		return
 	}
 	x.rep.Add(doctor.Finding{Check: "forge.token", Status: doctor.OK, Text: "the token reads " + repo.Owner + "/" + repo.Name})
-	x.push(ctx, f)
-	x.draft(ctx, f, repo)
-	x.talk(ctx, f)
-	x.checks(ctx, f)
+	for _, look := range []func(){
+		func() { x.pushed(ctx, f, repo) }, func() { x.settings(ctx, f) }, func() { x.push(ctx, f) }, func() { x.draft(ctx, f, repo) },
+		func() { x.talk(ctx, f) }, func() { x.starts(ctx, f) }, func() { x.checks(ctx, f) },
+	} {
+		if x.stopped(ctx) {
+			return
+		}
+		look()
+	}
+	switch {
+	case x.asks:
+		x.tryDraft(ctx, f, repo)
+	case x.s.store != nil:
+		x.leftOver(ctx, f)
+	}
 }
 
 // push takes and gives back a lease of its own, by the same compare-and-swap as a run's.
@@ -62,13 +78,22 @@ func (x examination) push(ctx context.Context, f forge.Forge) {
 		x.rep.Add(doctor.Finding{Check: "forge.push", Status: doctor.OK, Text: "a push to refs/proctor/** is taken"})
 		return
 	}
-	found := fault("forge.push", err, "give the token contents: write (GitLab: role Developer and the scope write_repository)")
+	if held := (*git.HeldError)(nil); errors.As(err, &held) {
+		x.rep.Add(doctor.Finding{Check: "forge.push", Status: doctor.Unproved, Text: "another doctor asks the same now", Fix: "run this again after " + held.Expires.UTC().Format(time.RFC3339)})
+		return
+	}
+	x.rep.Add(x.pushFault("forge.push", f, "refs/proctor/doctor", err))
+}
+
+// pushFault says in the forge's own words why a push was refused.
+func (x examination) pushFault(check string, f forge.Forge, ref string, err error) doctor.Finding {
+	found := fault(check, err, "give the token contents: write (GitLab: role Developer and the scope write_repository)")
 	if explainer, ok := f.(forge.PushExplainer); ok {
 		if re := (*git.RemoteError)(nil); errors.As(err, &re) && re.Output != "" {
-			found = fault("forge.push", explainer.ExplainPush("refs/proctor/doctor", re.Output), found.Fix)
+			found = fault(check, explainer.ExplainPush(ref, re.Output), found.Fix)
 		}
 	}
-	x.rep.Add(found)
+	return found
 }
 
 // draft asks for a pull request from a branch that is not there: a token that may not open any is told so.
@@ -95,7 +120,7 @@ func (x examination) talk(ctx context.Context, f forge.Forge) {
 	issue, err := f.Issue(ctx, number)
 	switch {
 	case errors.Is(err, forge.ErrNotFound) && x.issue == 0:
-		x.rep.Add(doctor.Finding{Check: "forge.issue", Status: doctor.Unproved, Text: "there is no issue 1 to read, comment on or label, or the token cannot see it", Fix: "proctor doctor --issue N with the number of one"})
+		x.rep.Add(doctor.Finding{Check: "forge.issue", Status: doctor.Unproved, Text: "there is no issue 1 to read, comment on or label, or the token cannot see it", Fix: "`proctor doctor --issue N` with the number of one"})
 		return
 	case err != nil:
 		x.rep.Add(fault("forge.issue", err, "give the token issues: write"))

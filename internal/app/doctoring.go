@@ -37,10 +37,25 @@ func (x examination) run(ctx context.Context) {
 	if x.s.store != nil {
 		x.files(ctx, opened == nil)
 	}
-	if opened == nil {
+	if opened == nil && !x.stopped(ctx) {
 		x.machine(ctx)
 	}
-	x.forge(ctx)
+	if !x.stopped(ctx) {
+		x.forge(ctx)
+	}
+	x.stopped(ctx)
+}
+
+// stopped says once that somebody wanted no more.
+func (x examination) stopped(ctx context.Context) bool {
+	const check = "doctor"
+	if ctx.Err() == nil {
+		return false
+	}
+	if n := len(x.rep.Findings); n == 0 || x.rep.Findings[n-1].Check != check {
+		x.rep.Add(doctor.Finding{Check: check, Status: doctor.Unproved, Text: "stopped on request: the rest was not looked at", Fix: "run this again"})
+	}
+	return true
 }
 
 // fault is a failed finding for an error: its own next step, or else one given here.
@@ -71,7 +86,7 @@ func withoutRun(next string) string {
 func unconfigured(err error) []doctor.Finding {
 	all := config.All(err)
 	if len(all) == 0 {
-		return []doctor.Finding{fault("config", err, "proctor config check")}
+		return []doctor.Finding{fault("config", err, "see `proctor config check`")}
 	}
 	var out []doctor.Finding
 	for _, e := range all {
@@ -121,7 +136,7 @@ func (x examination) uncommitted(base func(string) []byte) {
 	for _, p := range append(config.Paths(), scaffold.GitHubWorkflow, scaffold.GitLabPipeline, scaffold.GitLabTemplate) {
 		here, err := os.ReadFile(filepath.Join(x.s.req.checkout, filepath.FromSlash(p)))
 		if err == nil && !bytes.Equal(here, base(p)) {
-			x.rep.Add(doctor.Finding{Check: "config.uncommitted", Status: doctor.Failed, Text: p + " in the work tree is not what the base commit has, and only that counts", Fix: "git add " + p + " && git commit -m \"Set up proctor\""})
+			x.rep.Add(doctor.Finding{Check: "config.uncommitted", Status: doctor.Failed, Text: p + " in the work tree is not what the base commit has, and only that counts", Fix: "`git add " + p + " && git commit -m \"Set up proctor\" && git push`"})
 		}
 	}
 }
@@ -148,7 +163,7 @@ func (x examination) machine(ctx context.Context) {
 
 func (x examination) confinement(err error) {
 	if err != nil {
-		x.rep.Add(fault("confinement", err, "proctor sandbox check says what this machine lacks; or write sandbox.mode: auto"))
+		x.rep.Add(fault("confinement", err, "`proctor sandbox check` says what this machine lacks; or write `sandbox.mode: auto`"))
 		return
 	}
 	var missing []string
@@ -159,11 +174,11 @@ func (x examination) confinement(err error) {
 	}
 	switch {
 	case x.s.cfg.Sandbox.Mode == string(sandbox.Off):
-		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.Failed, Text: "sandbox.mode is off: the agent can read the sealed files and whatever the job holds", Fix: "write sandbox.mode: auto"})
+		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.Failed, Text: "sandbox.mode is off: the agent can read the sealed files and whatever the job holds", Fix: "write `sandbox.mode: auto`"})
 	case len(missing) > 0 && x.s.cfg.Gates.HeldOut() > 0:
-		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.Noted, Text: "this machine does not enforce " + strings.Join(missing, ", ") + ": sealed files are hidden, not sealed", Fix: "use a runner with Linux 6.2 or later; proctor sandbox check tells what holds"})
+		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.Noted, Text: "this machine does not enforce " + strings.Join(missing, ", ") + ": sealed files are hidden, not sealed", Fix: "use a runner with Linux 6.2 or later; `proctor sandbox check` tells what holds"})
 	case len(missing) > 0:
-		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.Noted, Text: "this machine does not enforce " + strings.Join(missing, ", "), Fix: "proctor sandbox check tells what holds"})
+		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.Noted, Text: "this machine does not enforce " + strings.Join(missing, ", "), Fix: "`proctor sandbox check` tells what holds"})
 	default:
 		x.rep.Add(doctor.Finding{Check: "confinement", Status: doctor.OK, Text: "everything holds"})
 	}
@@ -185,7 +200,7 @@ func (x examination) money(ctx context.Context) {
 			continue
 		}
 		if _, known := prices.Find(m.model); !known {
-			x.rep.Add(doctor.Finding{Check: "budget.price", Status: doctor.Failed, Text: fmt.Sprintf("%s is %q, whose price is not known, so no ceiling could stop it and it is refused", m.key, m.model), Fix: fmt.Sprintf("name a model of proctor prices, or write budget.price: {%s: {input: 3, output: 15}} with its dollars per million tokens", m.model)})
+			x.rep.Add(doctor.Finding{Check: "budget.price", Status: doctor.Failed, Text: fmt.Sprintf("%s is %q, whose price is not known, so no ceiling could stop it and it is refused", m.key, m.model), Fix: fmt.Sprintf("name a model of `proctor prices`, or write `budget.price: {%s: {input: 3, output: 15}}` with its dollars per million tokens", m.model)})
 		}
 	}
 	if err := x.s.openMeter(ctx); err != nil {
@@ -209,7 +224,7 @@ func (x examination) gates(ctx context.Context) {
 		x.rep.Add(doctor.Finding{Check: "gates", Status: doctor.OK, Text: fmt.Sprintf("each gate runs on the base commit and says the same %d times", s.cfg.Gates.Stability)})
 	case evidence.AlreadySatisfied:
 		x.rep.Add(doctor.Finding{Check: "gates", Status: doctor.Failed, Text: "the held-out gate passes on the base commit, where it has to fail: every run would end at once",
-			Fix: "commit held-out tests that fail until the issue is done, or write gates.acceptance.must_fail_on_base: auto"})
+			Fix: "commit held-out tests that fail until the issue is done, or write `gates.acceptance.must_fail_on_base: auto`"})
 	default:
 		x.rep.Add(doctor.Finding{Check: "gates", Status: doctor.Failed, Text: s.rec.Terminal + ": " + s.rec.Reason, Fix: first(withoutRun(s.rec.Next), "run the command by hand in a fresh clone")})
 	}

@@ -15,6 +15,7 @@ import (
 const (
 	exitUsage          = 1
 	exitInfrastructure = 5
+	exitCancelled      = 130
 )
 
 // ended is an error that knows its terminal.

@@ -35,7 +35,7 @@ func Find(read func(path string) ([]byte, error)) (path string, data []byte, err
 	if len(found) > 1 {
 		return "", nil, &Error{
 			File: found[0], Msg: "there is more than one configuration: " + strings.Join(found, " and "),
-			Next: "keep one of them",
+			Next: "keep one of them, as by `git rm " + found[1] + " && git commit -m \"Keep one configuration\" && git push`",
 		}
 	}
 	return path, data, nil

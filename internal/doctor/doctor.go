@@ -5,6 +5,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/proctor-ci/proctor/internal/inert"
 )
 
 // Status is how a check came out.
@@ -54,12 +56,48 @@ func (r Report) Text() string {
 			failed++
 		}
 	}
-	if failed == 0 {
-		b.WriteString("\nNothing is wrong.\n")
-	} else {
-		fmt.Fprintf(&b, "\n%d to mend: do what stands behind each →, then run this again.\n", failed)
+	verdict := r.verdict()
+	if b.WriteString("\n" + strings.ToUpper(verdict[:1]) + verdict[1:]); failed > 0 {
+		b.WriteString(": do what stands behind each → of a failed line, then run this again")
+	}
+	b.WriteString(".\n")
+	return b.String()
+}
+
+// Markdown is the report as a job's summary: what failed first, then what is only known here, then the rest.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	b.WriteString("### Proctor doctor: " + r.verdict() + "\n\n| | check | found | what mends it |\n|---|---|---|---|\n")
+	for _, s := range []Status{Failed, Noted, Unproved, OK} {
+		for _, f := range r.Findings {
+			if f.Status == s {
+				fix := f.Fix
+				if s == OK {
+					fix = ""
+				}
+				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.Status, inert.Cell(f.Check, maxCell), inert.Cell(f.Text, maxCell), inert.Cell(fix, maxCell))
+			}
+		}
 	}
 	return b.String()
+}
+
+// maxCell bounds what one finding takes of a summary, in characters.
+const maxCell = 1000
+
+// verdict is one sentence without its stop.
+func (r Report) verdict() string {
+	n := map[Status]int{}
+	for _, f := range r.Findings {
+		n[f.Status]++
+	}
+	switch {
+	case n[Failed] > 0:
+		return fmt.Sprintf("%d to mend", n[Failed])
+	case n[Unproved] > 0:
+		return fmt.Sprintf("nothing is wrong; %d could not be looked at", n[Unproved])
+	}
+	return "nothing is wrong"
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -15,7 +15,7 @@ import (
 // Pipeline looks at GitLab's files: .gitlab-ci.yml and the job that it includes. nil: the file is not there.
 func Pipeline(pipeline, template []byte, c config.Config) []Finding {
 	if pipeline == nil {
-		return []Finding{failed("pipeline", "proctor init --ci gitlab, then commit the files to the default branch", "the base commit has no .gitlab-ci.yml, so nothing can be started")}
+		return []Finding{failed("pipeline", labSetup, "the base commit has no .gitlab-ci.yml, so nothing can be started")}
 	}
 	text := string(pipeline)
 	inline := strings.Contains(text, "proctor-action")
@@ -24,27 +24,27 @@ func Pipeline(pipeline, template []byte, c config.Config) []Finding {
 	case !inline && !included && strings.Contains(text, "proctor"):
 		return []Finding{{Check: "pipeline", Status: Unproved, Text: ".gitlab-ci.yml includes the job from elsewhere, which is not read here"}}
 	case !inline && !included:
-		return []Finding{failed("pipeline", "add to .gitlab-ci.yml: include: [{local: .gitlab/ci/proctor.yml}]", ".gitlab-ci.yml does not include the job")}
+		return []Finding{failed("pipeline", "add to .gitlab-ci.yml: `include: [{local: .gitlab/ci/proctor.yml}]`", ".gitlab-ci.yml does not include the job")}
 	case included && template == nil:
-		return []Finding{failed("pipeline", "proctor init --ci gitlab, then commit .gitlab/ci/proctor.yml", ".gitlab-ci.yml includes .gitlab/ci/proctor.yml, which the base commit does not have")}
+		return []Finding{failed("pipeline", labSetup, ".gitlab-ci.yml includes .gitlab/ci/proctor.yml, which the base commit does not have")}
 	}
 	var found []Finding
 	all := text + "\n" + string(template)
 	if m := strategy.FindStringSubmatch(text); m != nil {
-		found = append(found, failed("pipeline.checkout", "set GIT_STRATEGY: clone", ".gitlab-ci.yml sets GIT_STRATEGY: %s, and a job needs its commit", m[1]))
+		found = append(found, failed("pipeline.checkout", "write `GIT_STRATEGY: clone`", ".gitlab-ci.yml sets GIT_STRATEGY: %s, and a job needs its commit", m[1]))
 	}
 	if limit, ok := jobLimit(pipeline, template, inline); ok && limit < c.Stops.MaxDuration+room {
-		found = append(found, failed("pipeline.timeout", fmt.Sprintf("set the include's input timeout to %dm, or lower stops.max_duration", int((c.Stops.MaxDuration+room).Minutes())), "the job is stopped after %s and the run stops itself after %s", limit, c.Stops.MaxDuration))
+		found = append(found, failed("pipeline.timeout", fmt.Sprintf("write `timeout: %dm` among the include's inputs, or lower stops.max_duration", int((c.Stops.MaxDuration+room).Minutes())), "the job is stopped after %s and the run stops itself after %s", limit, c.Stops.MaxDuration))
 	}
 	if image := jobInput("image", pipeline, template); !inline && strings.HasPrefix(image, publishedImage) && slices.Contains(vendors(), c.Agent.Name) {
 		found = append(found, failed("pipeline.agent", "set the include's input image to one of your own that holds it (docs/image.md builds one), or choose the agent anthropic or openai, which need none",
 			"the job runs in %s, which does not hold the CLI of the agent %s", image, c.Agent.Name))
 	}
 	if !strings.Contains(all, "resource_group:") {
-		found = append(found, failed("pipeline.concurrency", "add resource_group: proctor-$PROCTOR_ISSUE to the job", "two runs of one issue are not kept apart"))
+		found = append(found, failed("pipeline.concurrency", "add `resource_group: proctor-$PROCTOR_ISSUE` to the job", "two runs of one issue are not kept apart"))
 	}
 	if !strings.Contains(all, "dotenv:") {
-		found = append(found, noted("pipeline.report", "add artifacts: {when: always, paths: [proctor], reports: {dotenv: proctor.env}}", "the job keeps no report"))
+		found = append(found, noted("pipeline.report", "add `artifacts: {when: always, paths: [proctor], reports: {dotenv: proctor.env}}`", "the job keeps no report"))
 	}
 	return whole("pipeline", ".gitlab-ci.yml has the job, its time and its report", found)
 }
@@ -53,6 +53,9 @@ var (
 	strategy  = pattern.Of(`(?m)^\s*GIT_STRATEGY:\s*["']?(none|empty)\b`)
 	hoursForm = pattern.Of(`^(?:(\d+)\s*h(?:ours?)?)?\s*(?:(\d+)\s*m(?:in(?:utes?)?)?)?$`)
 )
+
+// labSetup writes whatever is missing; what exists it shows as a diff.
+const labSetup = "`proctor init --ci gitlab && git add .gitlab .gitlab-ci.yml && git commit -m \"Set up proctor\" && git push`"
 
 // publishedImage is the one without vendors' programs, of any version.
 const publishedImage = "ghcr.io/proctor-ci/proctor:"

@@ -24,7 +24,7 @@ func Traps(c config.Config, tree Tree) []Finding {
 func heldOut(c config.Config, tree Tree) []Finding {
 	a := c.Gates.Acceptance
 	if c.Gates.HeldOut() == 0 {
-		return []Finding{noted("acceptance.none", `add gates.acceptance: {run: "…", sealed: ["tests/acceptance/**"]}`, "no gate is held out: the agent sees all it is judged by")}
+		return []Finding{noted("acceptance.none", "add `gates.acceptance: {run: \"…\", sealed: [\"tests/acceptance/**\"]}`", "no gate is held out: the agent sees all it is judged by")}
 	}
 	return sealed(a.Sealed, tree)
 }
@@ -52,15 +52,17 @@ func sealed(patterns []string, tree Tree) []Finding {
 			found = append(found, failed("acceptance.sealed", "commit the files, or correct the pattern", "gates.acceptance.sealed: %q matches no file of the base commit", p))
 		}
 	}
-	var copies []string
+	var copies, names []string
 	for path, id := range tree {
 		if at, ok := hidden[id]; ok && !inside[path] && id != emptyBlob {
 			copies = append(copies, path+" is the same file as the sealed "+at)
+			names = append(names, quote(path))
 		}
 	}
 	sort.Strings(copies)
+	sort.Strings(names)
 	if len(copies) > 0 {
-		found = append(found, failed("acceptance.readable", "remove the copy, or add it to gates.acceptance.sealed", "sealed files can be read elsewhere: %s", few(copies)))
+		found = append(found, failed("acceptance.readable", "`git rm "+strings.Join(names, " ")+" && git commit -m \"Remove copies of sealed files\" && git push`, or add them to gates.acceptance.sealed", "sealed files can be read elsewhere: %s", few(copies)))
 	}
 	return found
 }
@@ -100,6 +102,16 @@ func purse(c config.Config) []Finding {
 		found = append(found, noted("budget.command", "have the program use the base URL that it is given", "the agent is a program of your own: what it spends past the meter is not seen, and only time and ticks bound it"))
 	}
 	return found
+}
+
+// quote makes one word of a shell's out of a path.
+func quote(path string) string {
+	if strings.IndexFunc(path, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-/", r))
+	}) < 0 && !strings.HasPrefix(path, "-") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 func few(list []string) string {

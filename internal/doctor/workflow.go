@@ -60,12 +60,12 @@ const room = 15 * time.Minute
 // Workflow looks at the workflow that starts runs. data nil: the file is not there.
 func Workflow(path string, data []byte, c config.Config) []Finding {
 	if data == nil {
-		return []Finding{failed("workflow", "proctor init --ci github, then commit the file to the default branch", "the base commit has no %s, so no label starts a run", path)}
+		return []Finding{failed("workflow", "`proctor init --ci github && git add .github && git commit -m \"Set up proctor\" && git push`", "the base commit has no %s, so no label starts a run", path)}
 	}
 	var w workflow
 	if err := yaml.Unmarshal(data, &w); err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return []Finding{failed("workflow", "repair it, or move it away and run proctor init --ci github", "%s cannot be read: %s", path, first)}
+		return []Finding{failed("workflow", "repair it, or move it away and run `proctor init --ci github`", "%s cannot be read: %s", path, first)}
 	}
 	var found []Finding
 	found = append(found, w.triggers(path, c)...)
@@ -104,7 +104,7 @@ func (w workflow) triggers(path string, c config.Config) []Finding {
 	if !slices.Contains(on, "issues") && !slices.Contains(on, "workflow_dispatch") {
 		found = append(found, failed("workflow.trigger", "add to on: `issues: {types: [labeled]}`, or workflow_dispatch for the webhook", "nothing starts %s at a label", path))
 	} else if issues, ok := at(w.On, "issues"); ok && !slices.Contains(texts(field(issues, "types")), "labeled") {
-		found = append(found, failed("workflow.trigger", "write `issues: {types: [labeled]}`", "%s does not listen to labels, or to everything else as well", path))
+		found = append(found, failed("workflow.trigger", "write `types: [labeled]` below issues: of on:", "%s does not listen to labels, or to everything else as well", path))
 	}
 	for name, j := range w.Jobs {
 		if !slices.ContainsFunc(j.Steps, step.ours) {
@@ -112,7 +112,7 @@ func (w workflow) triggers(path string, c config.Config) []Finding {
 		}
 		for _, m := range labelTest.FindAllStringSubmatch(j.If, -1) {
 			if m[1] != c.Trigger.Label {
-				found = append(found, failed("workflow.label", fmt.Sprintf("write '%s' in the if: of job %s, or %s in trigger.label", c.Trigger.Label, name, m[1]), "job %s waits for the label %q and trigger.label is %q", name, m[1], c.Trigger.Label))
+				found = append(found, failed("workflow.label", fmt.Sprintf("write '%s' in the if: of job %s, or `trigger.label: %s` in the configuration", c.Trigger.Label, name, m[1]), "job %s waits for the label %q and trigger.label is %q", name, m[1], c.Trigger.Label))
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (w workflow) job(path, name string, j job, s step, c config.Config) []Findi
 	found = append(found, w.permissions(name, j)...)
 	for _, st := range j.Steps {
 		if strings.HasPrefix(st.Uses, "actions/checkout@") && fmt.Sprint(st.With["persist-credentials"]) != "false" {
-			found = append(found, failed("workflow.credentials", "add `with: {persist-credentials: false}` to the checkout step", "job %s leaves the job's token in .git/config, where the checkout's other steps can read it", name))
+			found = append(found, failed("workflow.credentials", "write `persist-credentials: false` under with: of the checkout step", "job %s leaves the job's token in .git/config, where the checkout's other steps can read it", name))
 		}
 		if m := eventText.FindString(st.Run); m != "" {
 			found = append(found, failed("workflow.injection", "pass the text by env: and use it as a quoted shell variable", "job %s puts %s into a shell script: whoever writes an issue runs commands", name, m))
@@ -147,7 +147,7 @@ func (w workflow) job(path, name string, j job, s step, c config.Config) []Findi
 	case group == nil:
 		found = append(found, failed("workflow.concurrency", "add `concurrency: {group: \"proctor-${{ inputs.issue || github.event.issue.number || github.run_id }}\", cancel-in-progress: false}`", "two runs of one issue are not kept apart by %s", path))
 	case fmt.Sprint(field(group, "cancel-in-progress")) == "true":
-		found = append(found, failed("workflow.concurrency", "write cancel-in-progress: false", "a second label ends the run in flight, which was paid for"))
+		found = append(found, failed("workflow.concurrency", "write `cancel-in-progress: false`", "a second label ends the run in flight, which was paid for"))
 	}
 	found = append(found, commandLines(name, s, c)...)
 	return append(found, secrets(name, s, c)...)
@@ -182,7 +182,7 @@ func (w workflow) permissions(name string, j job) []Finding {
 	var missing []string
 	for _, p := range []string{"contents", "issues", "pull-requests"} {
 		if fmt.Sprint(field(perms, p)) != "write" {
-			missing = append(missing, p+": write")
+			missing = append(missing, "`"+p+": write`")
 		}
 	}
 	if len(missing) == 0 {
@@ -202,13 +202,13 @@ func clock(name string, j job, c config.Config) []Finding {
 		limit = time.Duration(n * float64(time.Minute))
 	}
 	if want := c.Stops.MaxDuration + room; limit < want {
-		return []Finding{failed("workflow.timeout", fmt.Sprintf("write timeout-minutes: %d in job %s, or lower stops.max_duration", int(want.Minutes()), name), "job %s is stopped after %s and the run stops itself after %s: with less than %s between them it cannot save and tell", name, limit, c.Stops.MaxDuration, room)}
+		return []Finding{failed("workflow.timeout", fmt.Sprintf("write `timeout-minutes: %d` in job %s, or lower stops.max_duration", int(want.Minutes()), name), "job %s is stopped after %s and the run stops itself after %s: with less than %s between them it cannot save and tell", name, limit, c.Stops.MaxDuration, room)}
 	}
 	return nil
 }
 
 // secrets: which key the step hands over.
-func secrets(name string, s step, c config.Config) []Finding {
+func secrets(job string, s step, c config.Config) []Finding {
 	has := func(inputs ...string) bool {
 		return slices.ContainsFunc(inputs, func(i string) bool { v, ok := s.With[i]; return ok && fmt.Sprint(v) != "" })
 	}
@@ -218,19 +218,9 @@ func secrets(name string, s step, c config.Config) []Finding {
 			found = append(found, failed("workflow.secret", "make it a secret, change the key, and write ${{ secrets.NAME }}", "the step's %s stands in the file in clear", i))
 		}
 	}
-	switch c.Agent.Name {
-	case "gemini":
-		if !has("gemini-api-key") {
-			found = append(found, failed("workflow.secret", "add `gemini-api-key: ${{ secrets.GEMINI_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
-		}
-	case "openai", "codex", "opencode", "copilot":
-		if !has("openai-api-key") {
-			found = append(found, failed("workflow.secret", "add `openai-api-key: ${{ secrets.OPENAI_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
-		}
-	case "claude-code", "anthropic":
-		if !has("anthropic-api-key", "claude-code-oauth-token") {
-			found = append(found, failed("workflow.secret", "add `anthropic-api-key: ${{ secrets.ANTHROPIC_API_KEY }}` to the step", "job %s gives the agent %s no key", name, c.Agent.Name))
-		}
+	if inputs := keyInputs(c.Agent.Name); inputs != nil && !has(inputs...) {
+		name := strings.ToUpper(strings.ReplaceAll(inputs[0], "-", "_"))
+		found = append(found, failed("workflow.secret", "add `"+inputs[0]+": ${{ secrets."+name+" }}` to the step", "job %s gives the agent %s no key", job, c.Agent.Name))
 	}
 	return found
 }
@@ -268,3 +258,42 @@ func at(v any, key string) (any, bool) {
 }
 
 func field(v any, key string) any { got, _ := at(v, key); return got }
+
+// keyInputs are the inputs by which an agent gets its key. Any one of them is enough.
+func keyInputs(agent string) []string {
+	switch agent {
+	case "gemini":
+		return []string{"gemini-api-key"}
+	case "openai", "codex", "opencode", "copilot":
+		return []string{"openai-api-key"}
+	case "claude-code", "anthropic":
+		return []string{"anthropic-api-key", "claude-code-oauth-token"}
+	}
+	return nil
+}
+
+var secretName = pattern.Of(`\$\{\{\s*secrets\.([A-Za-z0-9_]+)\s*\}\}`)
+
+// HandsOver is what the workflow's step gives to runs: whether the forge's token is the job's own, and the names of the secrets that hold
+// the agent's key, any one of which is enough. A workflow that cannot be read hands nothing over.
+func HandsOver(data []byte, c config.Config) (jobToken bool, names []string) {
+	var w workflow
+	if yaml.Unmarshal(data, &w) != nil {
+		return false, nil
+	}
+	for _, j := range w.Jobs {
+		i := slices.IndexFunc(j.Steps, step.ours)
+		if i < 0 {
+			continue
+		}
+		with := j.Steps[i].With
+		token := fmt.Sprint(with["github-token"])
+		jobToken = jobToken || strings.Contains(token, "github.token") || strings.Contains(token, "secrets.GITHUB_TOKEN")
+		for _, input := range keyInputs(c.Agent.Name) {
+			if m := secretName.FindStringSubmatch(fmt.Sprint(with[input])); m != nil {
+				names = append(names, strings.ToUpper(m[1]))
+			}
+		}
+	}
+	return jobToken, names
+}

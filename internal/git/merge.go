@@ -169,6 +169,15 @@ func (s *Store) Join(tree, ours, theirs ID, meta Meta) (ID, error) {
 	return s.writeCommit(tree, []ID{ours, theirs}, meta.message(s.base))
 }
 
+// Idle writes a commit of ours onto another that changes nothing.
+func (s *Store) Idle(ctx context.Context, onto ID, meta Meta) (ID, error) {
+	tree, err := s.Tree(ctx, onto)
+	if err != nil {
+		return "", err
+	}
+	return s.writeCommit(tree, []ID{onto}, meta.message(onto))
+}
+
 // Wrote tells whether this program wrote a commit, and for which issue, as its trailer has it.
 func (s *Store) Wrote(ctx context.Context, id ID) (issue string, ours bool, err error) {
 	c, err := s.ReadCommit(ctx, id)

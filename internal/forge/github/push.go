@@ -5,7 +5,7 @@ import "github.com/proctor-ci/proctor/internal/forge"
 const (
 	workflowsNext = "a job's own token can never change .github/workflows: use an App's token with \"Workflows: Read and write\", or take the workflow change out"
 	protectedNext = "a protection rule covers this branch: change its pattern at {web}/settings/branches or change `publish.branch`, then add the label again"
-	writeNext     = "add `contents: write` under `permissions:` of the job in the workflow, or, for an App, grant \"Contents: Read and write\""
+	writeNext     = "add `contents: write` under `permissions:` of the job in the workflow, or, for an App, grant \"Contents: Read and write\", or, for a person's token, give its account the Write role at {web}/settings/access"
 	newTokenNext  = "make a new token and store it in the secret the workflow reads; a job's own token ends with its job, an App's after one hour"
 	existsNext    = "check that {web} still exists under this name and that the token may see it"
 )

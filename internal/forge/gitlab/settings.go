@@ -48,9 +48,9 @@ func (c *Client) setting(name string, s forge.Sight, said, next string) forge.Se
 
 // unseen keeps why: a token that may not look, or a forge that did not answer.
 func (c *Client) unseen(name string, err error, next string) forge.Setting {
-	said := "this token may not see it"
+	said := "unknown: this token may not see it"
 	if err != nil && !errors.Is(err, forge.ErrForbidden) && !errors.Is(err, forge.ErrUnauthorized) && !errors.Is(err, forge.ErrNotFound) {
-		said = "it could not be read: " + err.Error()
+		said = "unknown: it could not be read: " + err.Error()
 	}
 	return c.setting(name, forge.Unseen, said, next)
 }
