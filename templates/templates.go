@@ -14,6 +14,11 @@ var GitHubWorkflow []byte
 //go:embed github/staged.yml
 var GitHubStaged []byte
 
+// GitHubDoctor is .github/workflows/proctor-doctor.yml.
+//
+//go:embed github/doctor.yml
+var GitHubDoctor []byte
+
 // GitLab is .gitlab/ci/proctor.yml. It lies where GitLab looks for a component in a mirror of this repository.
 //
 //go:embed proctor.yml

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +12,12 @@ import (
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/detect"
 	"github.com/proctor-ci/proctor/internal/scaffold"
+	"github.com/proctor-ci/proctor/templates"
 )
 
 func initCommand(env Env) *cobra.Command {
 	var forge string
+	var check bool
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Write the configuration and the CI job for this repository",
@@ -22,13 +25,14 @@ func initCommand(env Env) *cobra.Command {
 runs: a workflow on GitHub, a job and its include on GitLab. It never overwrites a file: of one that exists it shows what it would
 change, as a diff that git apply takes. What loopkit.toml and autoloop.toml say is taken over where it means the same here.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return initialise(env, forge) },
+		RunE: func(*cobra.Command, []string) error { return initialise(env, forge, check) },
 	}
 	c.Flags().StringVar(&forge, "ci", "", "github or gitlab (default: what the remote origin, then the repository's files say)")
+	c.Flags().BoolVar(&check, "check", false, "on GitHub, also write the workflow that runs doctor weekly and when the set-up changes")
 	return c
 }
 
-func initialise(env Env, asked string) error {
+func initialise(env Env, asked string, check bool) error {
 	top, err := checkoutOf(env.Dir)
 	if err != nil {
 		return err
@@ -36,6 +40,9 @@ func initialise(env Env, asked string) error {
 	forge, why, err := chooseForge(env, top, asked)
 	if err != nil {
 		return err
+	}
+	if check && forge == scaffold.GitLab {
+		return errors.New("--check writes a workflow for GitHub. Next: on GitLab run doctor by Build → Pipelines → New pipeline with the variable PROCTOR_DOCTOR=true, or by a schedule with it")
 	}
 	fmt.Fprintf(env.Stdout, "for %s (%s)\n", forge, why)
 	at, _, err := config.Find(func(p string) ([]byte, error) { return os.ReadFile(filepath.Join(top, filepath.FromSlash(p))) })
@@ -52,7 +59,11 @@ func initialise(env Env, asked string) error {
 		settings = scaffold.Merge(settings, i.Settings)
 		comments = append(comments, "taken over from "+i.File+": "+strings.Join(keysOf(i.Settings), ", "))
 	}
-	results, err := scaffold.Apply(top, scaffold.Files(forge, at, scaffold.Starter(settings, comments)))
+	files := scaffold.Files(forge, at, scaffold.Starter(settings, comments))
+	if check {
+		files = append(files, scaffold.File{Path: scaffold.GitHubDoctor, Data: templates.GitHubDoctor})
+	}
+	results, err := scaffold.Apply(top, files)
 	if err != nil {
 		return err
 	}
@@ -167,7 +178,7 @@ Next:
      let the webhook do it at the label "proctor".
 
 Jobs of yours that have no rules run in that pipeline too; to keep one out, give it the rule:
-    rules: [{if: $PROCTOR_ISSUE || $PROCTOR_GOAL, when: never}, {when: on_success}]
+    rules: [{if: $PROCTOR_ISSUE || $PROCTOR_GOAL || $PROCTOR_DOCTOR, when: never}, {when: on_success}]
 
 With a mirror of proctor on your own GitLab, this stands for .gitlab/ci/proctor.yml (ref is a released tag of the mirror):
     include:

@@ -14,6 +14,7 @@ import (
 const (
 	GitHubConfig   = ".github/proctor.yml"
 	GitHubWorkflow = ".github/workflows/proctor.yml"
+	GitHubDoctor   = ".github/workflows/proctor-doctor.yml"
 	GitLabConfig   = ".gitlab/proctor.yml"
 	GitLabTemplate = ".gitlab/ci/proctor.yml"
 	GitLabPipeline = ".gitlab-ci.yml"

@@ -19,7 +19,6 @@ var (
 	permMetadata     = permission{"metadata: read", "Metadata: Read"}
 	permContents     = permission{"contents: write", "Contents: Read and write"}
 	permContentsRead = permission{"contents: read", "Contents: Read"}
-	permContents     = permission{"contents: write", "Contents: Read and write"}
 	permIssues       = permission{"issues: write", "Issues: Read and write"}
 	permIssuesRead   = permission{"issues: read", "Issues: Read"}
 	permPulls        = permission{"pull-requests: write", "Pull requests: Read and write"}
