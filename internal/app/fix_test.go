@@ -39,10 +39,11 @@ func (w *world) fixed(j job, onto string) {
 			drafts++
 		}
 	}
-	if !pull.Draft || drafts != 1 || pull.HeadSHA != j.rec.Head.ID || !strings.Contains(pull.Body, j.rec.Head.ID) || !j.rec.Trigger.Revise {
+	at := j.rec.Published.Commit
+	if !pull.Draft || drafts != 1 || pull.HeadSHA != at || !strings.Contains(pull.Body, j.rec.Head.ID) || !j.rec.Trigger.Revise {
 		w.t.Errorf("%d drafts, the first at %s, head %s, revise %v", drafts, pull.HeadSHA, j.rec.Head.ID, j.rec.Trigger.Revise)
 	}
-	if got := w.hub.Checks(j.rec.Head.ID); len(got) != 1 || got[0].Name != forge.CheckName || got[0].State != "success" || got[0].By != bot || !strings.Contains(got[0].Summary, j.rec.Run) {
+	if got := w.hub.Checks(at); len(got) != 1 || got[0].Name != forge.CheckName || got[0].State != "success" || got[0].By != bot || !strings.Contains(got[0].Summary, j.rec.Run) {
 		w.t.Errorf("the head's checks are %+v", got)
 	}
 	if strings.Contains(pull.Body, "Closes #") {
