@@ -189,19 +189,23 @@ func TestAMachineLostWhilePublishingIsMendedByTheNextAttempt(t *testing.T) {
 		held   string // the run is lost at the next of these
 		opened int    // pull requests at that time
 		calls  int    // of the model, when all is done
+		signs  bool   // the forge signs what is published
 	}{
-		{"before the day's money is reserved", push, 1, push, 0, 1},
-		{"before money is held", push, 2, push, 0, 1},
-		{"before the tick's checkpoint", push, 3, push, 0, 2},
-		{"between the proof and its end", push, 4, push, 0, 1},
-		{"before the branch is pushed", push, 5, push, 0, 1},
-		{"between the branch and the pull request", push, 6, "POST /repos/*/*/pulls", 0, 1},
-		{"between the pull request and its checkpoint", "POST /repos/*/*/pulls", 1, push, 1, 1},
-		{"between the last checkpoint and the labels", push, 7, "POST /repos/*/*/issues/*/labels", 1, 1},
-		{"between the labels and the end of the day's reservation", "POST /repos/*/*/issues/*/labels", 2, push, 1, 1},
+		{"before the day's money is reserved", push, 1, push, 0, 1, false},
+		{"before money is held", push, 2, push, 0, 1, false},
+		{"before the tick's checkpoint", push, 3, push, 0, 2, false},
+		{"between the proof and its end", push, 4, push, 0, 1, false},
+		{"before the branch is pushed", push, 5, push, 0, 1, false},
+		{"between the branch and the pull request", push, 6, "POST /repos/*/*/pulls", 0, 1, false},
+		{"between the pull request and its checkpoint", "POST /repos/*/*/pulls", 1, push, 1, 1, false},
+		{"between the last checkpoint and the labels", push, 7, "POST /repos/*/*/issues/*/labels", 1, 1, false},
+		{"between the labels and the end of the day's reservation", "POST /repos/*/*/issues/*/labels", 2, push, 1, 1, false},
+		{"between what the forge signed and its checkpoint", "POST /repos/*/*/git/commits", 1, push, 0, 1, true},
+		{"between what the forge signed and its push", push, 6, push, 0, 1, true},
+		{"between the signed branch and the pull request", push, 7, "POST /repos/*/*/pulls", 0, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true, config: map[string]string{"gates": visibleGates, "stops": "{max_ticks: 1}"}})
+			w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true, config: map[string]string{"gates": visibleGates, "stops": "{max_ticks: 1}"}, signs: c.signs})
 			w.ask()
 			run := w.take()
 			pid := filepath.Join(w.t.TempDir(), "pid")
@@ -212,7 +216,13 @@ func TestAMachineLostWhilePublishingIsMendedByTheNextAttempt(t *testing.T) {
 			if n := len(w.hub.Pulls()); n != c.opened {
 				t.Errorf("%d pull requests at the time of the loss, want %d", n, c.opened)
 			}
-			w.execute(t.Context(), w.rerun(run), map[string]string{laterVariable: "1h"}).ended("done", 0, "proctor:review")
+			before := w.hub.Branch(w.branch())
+			mended := w.execute(t.Context(), w.rerun(run), map[string]string{laterVariable: "1h"}).ended("done", 0, "proctor:review")
+			if c.signs {
+				if at := w.signed(mended, 1); before != "" && before != at {
+					t.Errorf("what was signed and pushed as %s was signed again, as %s", before, at)
+				}
+			}
 			if calls := len(w.model.Calls()); calls != c.calls {
 				t.Errorf("%d model calls, want %d", calls, c.calls)
 			}
