@@ -65,7 +65,7 @@ func publishKeys() []key {
 		},
 		{
 			path: "publish.signing", example: "required", allowed: []string{"auto", "required", "off"}, field: func(c *Config) any { return &c.Publish.Signing },
-			doc: "Whether commits are signed: where it can be done, always, or never.",
+			doc: "Whether the forge signs the commits, which then have other ids and the same trees. GitHub does for a job's own token and an App's. `auto` signs where it can be done and says where it cannot; with `required` nothing unsigned is published, and what can be known is asked before anything is spent; `off` pushes the proved commits as they are.",
 		},
 		{
 			path: "publish.reviewers", example: "[octocat, my-org/maintainers]", check: checkPerson, field: func(c *Config) any { return &c.Publish.Reviewers },
