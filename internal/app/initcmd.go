@@ -16,8 +16,7 @@ import (
 )
 
 func initCommand(env Env) *cobra.Command {
-	var forge string
-	var check bool
+	var o initOptions
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Write the configuration and the CI job for this repository",
@@ -25,24 +24,35 @@ func initCommand(env Env) *cobra.Command {
 runs: a workflow on GitHub, a job and its include on GitLab. It never overwrites a file: of one that exists it shows what it would
 change, as a diff that git apply takes. What loopkit.toml and autoloop.toml say is taken over where it means the same here.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return initialise(env, forge, check) },
+		RunE: func(*cobra.Command, []string) error { return initialise(env, o) },
 	}
-	c.Flags().StringVar(&forge, "ci", "", "github or gitlab (default: what the remote origin, then the repository's files say)")
-	c.Flags().BoolVar(&check, "check", false, "on GitHub, also write the workflow that runs doctor weekly and when the set-up changes")
+	f := c.Flags()
+	f.StringVar(&o.ci, "ci", "", "github or gitlab (default: what the remote origin, then the repository's files say)")
+	f.BoolVar(&o.check, "check", false, "on GitHub, also write the workflow that runs doctor weekly and when the set-up changes")
+	f.BoolVar(&o.staged, "staged", false, "on GitHub: split a run into jobs, so that nothing that runs the agent or the change has a token that can push")
 	return c
 }
 
-func initialise(env Env, asked string, check bool) error {
+// initOptions are the flags of `proctor init`.
+type initOptions struct {
+	ci            string
+	check, staged bool
+}
+
+func initialise(env Env, o initOptions) error {
 	top, err := checkoutOf(env.Dir)
 	if err != nil {
 		return err
 	}
-	forge, why, err := chooseForge(env, top, asked)
+	forge, why, err := chooseForge(env, top, o.ci)
 	if err != nil {
 		return err
 	}
-	if check && forge == scaffold.GitLab {
+	if o.check && forge == scaffold.GitLab {
 		return errors.New("--check writes a workflow for GitHub. Next: on GitLab run doctor by Build → Pipelines → New pipeline with the variable PROCTOR_DOCTOR=true, or by a schedule with it")
+	}
+	if o.staged && forge != scaffold.GitHub {
+		return fmt.Errorf("--staged splits a run into jobs of GitHub Actions, and this is %s (%s). Next: leave --staged out, or write --ci github", forge, why)
 	}
 	fmt.Fprintf(env.Stdout, "for %s (%s)\n", forge, why)
 	at, _, err := config.Find(func(p string) ([]byte, error) { return os.ReadFile(filepath.Join(top, filepath.FromSlash(p))) })
@@ -60,7 +70,10 @@ func initialise(env Env, asked string, check bool) error {
 		comments = append(comments, "taken over from "+i.File+": "+strings.Join(keysOf(i.Settings), ", "))
 	}
 	files := scaffold.Files(forge, at, scaffold.Starter(settings, comments))
-	if check {
+	if o.staged {
+		files = scaffold.Staged(at, scaffold.Starter(settings, comments))
+	}
+	if o.check {
 		files = append(files, scaffold.File{Path: scaffold.GitHubDoctor, Data: templates.GitHubDoctor})
 	}
 	results, err := scaffold.Apply(top, files)
@@ -82,6 +95,9 @@ func initialise(env Env, asked string, check bool) error {
 		}
 	}
 	fmt.Fprint(env.Stdout, nextSteps(forge, results[0].Path))
+	if o.staged {
+		fmt.Fprint(env.Stdout, stagedSteps)
+	}
 	return nil
 }
 
@@ -165,6 +181,11 @@ Next:
   2. Add the secret ANTHROPIC_API_KEY (Settings → Secrets and variables → Actions), and allow Actions to create pull
      requests (Settings → Actions → General → Workflow permissions).
   3. Commit the files to the default branch, then label an issue "proctor".
+`
+
+const stagedSteps = `
+The workflow splits a run into jobs. Settings → Environments → New environment: make "proctor-publish" and name its required reviewers; without
+them whatever the verify job proved is published at once. Give the jobs agent and verify the same toolchain steps.
 `
 
 const gitlabSteps = `

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/proctor-ci/proctor/templates"
 )
 
 // freshRepository is a directory with .git/config and files; nothing runs git in it.
@@ -106,5 +108,24 @@ func TestInitTakesOverWhatAnotherToolsFileSays(t *testing.T) {
 	shown, code := proctorIn(t, top, nil, "config", "show")
 	if code != 0 || !strings.Contains(shown, "make check") || !strings.Contains(shown, "stops.max_ticks") {
 		t.Errorf("exit %d\n%s", code, shown)
+	}
+}
+
+// The other workflow is written where it is asked for, and on GitHub alone; one that is there stays.
+func TestInitWritesTheWorkflowOfASplitRun(t *testing.T) {
+	t.Parallel()
+	const hub = ".github/workflows/proctor.yml"
+	top := freshRepository(t, "git@github.com:acme/shop.git", nil)
+	out, code := proctorIn(t, top, nil, "init", "--staged")
+	if got := read(t, filepath.Join(top, hub)); code != 0 || got != string(templates.GitHubStaged) || !strings.Contains(out, "proctor-publish") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if out, code := proctorIn(t, top, nil, "init"); code != 0 || strings.Contains(out, "proctor-publish\" and") || read(t, filepath.Join(top, hub)) != string(templates.GitHubStaged) || !strings.Contains(out, "-  verify:") {
+		t.Errorf("without --staged, over it: exit %d\n%s", code, out)
+	}
+	lab := freshRepository(t, "https://gitlab.com/acme/shop.git", nil)
+	out, code = proctorIn(t, lab, nil, "init", "--staged")
+	if _, err := os.Stat(filepath.Join(lab, ".gitlab")); code != exitUsage || err == nil || !strings.Contains(out, "leave --staged out, or write --ci github") {
+		t.Errorf("on GitLab: exit %d\n%s", code, out)
 	}
 }

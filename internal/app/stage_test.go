@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/ci"
+	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
 
@@ -40,6 +42,27 @@ func TestASplitRunThatIsNotPublishedIsToldOnTheIssue(t *testing.T) {
 		}
 		if refs := strings.Join(d.refs(), " "); strings.Contains(refs, "refs/heads/proctor") || len(d.hub.Pulls()) != 0 {
 			t.Errorf("%s: refs %s", c.name, refs)
+		}
+	}
+}
+
+// Rule 8: what a lost job has spent nobody knows, so that all counts which it could have; where no model is asked there is nothing to lose.
+func TestALostAgentsJobCountsAtItsCeiling(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		agent string
+		per   money.USD
+		want  money.USD
+	}{
+		"the run's ceiling":   {"claude-code", 20 * money.Dollar, 5 * money.Dollar},
+		"the issue's is less": {"claude-code", 2 * money.Dollar, 2 * money.Dollar},
+		"no model":            {"script", 20 * money.Dollar, 0},
+	} {
+		s := &session{cfg: config.Default()}
+		s.cfg.Agent.Name, s.cfg.Review.Enabled = c.agent, false
+		s.cfg.Stops.MaxCost, s.cfg.Budget.PerIssue = 5*money.Dollar, c.per
+		if got := s.spent(); got != c.want {
+			t.Errorf("%s: %s counts, want %s", name, got, c.want)
 		}
 	}
 }

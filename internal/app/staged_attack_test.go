@@ -18,6 +18,7 @@ import (
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/forge/github"
+	"github.com/proctor-ci/proctor/internal/git"
 	"github.com/proctor-ci/proctor/internal/meter"
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
@@ -81,6 +82,23 @@ func (d *split) stage(st stageName, handover, verified string, permissions map[s
 		req.key, req.modelAt = meter.Credential{Kind: meter.APIKey, Value: d.key}, d.runner.Actions[0].Env["ANTHROPIC_BASE_URL"]
 	}
 	return run(d.t.Context(), env, req), reports
+}
+
+// lease takes the issue for another run, until the function is called.
+func (d *split) lease(holder string) func() {
+	d.t.Helper()
+	checkout := filepath.Join(d.t.TempDir(), "c")
+	gitAt(d.t, d.dir, "", "clone", "-q", d.hub.GitDir(), checkout)
+	g, err := git.New(git.Options{})
+	d.must(err)
+	store, err := g.OpenStore(d.t.Context(), git.StoreOptions{Checkout: checkout, Dir: filepath.Join(d.t.TempDir(), "s")})
+	d.must(err)
+	d.t.Cleanup(store.Close)
+	token := d.hub.NewToken(forgetest.Token{Job: true, Permissions: writesAll})
+	remote := git.Remote{URL: d.hub.URL() + "/" + d.hub.Owner() + "/" + d.hub.Repo() + ".git", Token: token}
+	lease, err := store.Acquire(d.t.Context(), remote, fmt.Sprintf("refs/proctor/%d/lease", d.issue), holder, time.Hour)
+	d.must(err)
+	return func() { d.must(lease.Release(d.t.Context())) }
 }
 
 // copied is the handover in a directory of its own, for a test to change.
@@ -356,6 +374,18 @@ func TestThePublishJobPushesNothingButWhatWasVerified(t *testing.T) {
 		}
 	}
 	counted("after refusals")
+	release := d.lease("another-run")
+	d.asked()
+	for st, grants := range map[stageName]map[string]string{stageAgent: readsAll, stagePublish: writesAll} {
+		if rec, _ := d.stage(st, d.handover, finding, grants); rec.Terminal != "refused" || !strings.Contains(rec.Reason, "run another-run works on this already") {
+			t.Errorf("INV-12 %s while another run has the issue: ended %s: %s", st, rec.Terminal, rec.Reason)
+		}
+	}
+	release()
+	d.asked()
+	if rec, _ := d.stage(stageAgent, "", "", writesAll); rec.Terminal != "refused" || !strings.Contains(rec.Next, "contents: read") || rec.Totals.Calls != 0 {
+		t.Errorf("an agent's job with a token that can push: ended %s: %s", rec.Terminal, rec.Reason)
+	}
 	d.asked()
 	rec, _ := d.stage(stagePublish, d.handover, finding, writesAll)
 	if pulls := d.hub.Pulls(); rec.Terminal != "done" || len(pulls) != 1 || pulls[0].HeadSHA != d.agent.Head.ID {

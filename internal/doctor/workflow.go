@@ -27,6 +27,7 @@ type job struct {
 	If             string
 	Permissions    any
 	Concurrency    any
+	Environment    any
 	TimeoutMinutes any `yaml:"timeout-minutes"`
 	Steps          []step
 }
@@ -76,6 +77,7 @@ func Workflow(path string, data []byte, c config.Config) []Finding {
 			found = append(found, w.job(path, name, j, j.Steps[i], c)...)
 		}
 	}
+	found = append(found, w.stages(path)...)
 	if i := w.called(); !ran && i != "" {
 		return append(found, Finding{Check: "workflow.step", Status: Unproved, Text: path + " calls " + i + ", which is not read here", Fix: "run doctor as a step of that workflow"})
 	}
@@ -126,7 +128,9 @@ var (
 
 func (w workflow) job(path, name string, j job, s step, c config.Config) []Finding {
 	var found []Finding
-	found = append(found, w.permissions(name, j)...)
+	if stageOf(s) == "" {
+		found = append(found, w.permissions(name, j)...)
+	}
 	for _, st := range j.Steps {
 		if strings.HasPrefix(st.Uses, "actions/checkout@") && fmt.Sprint(st.With["persist-credentials"]) != "false" {
 			found = append(found, failed("workflow.credentials", "write `persist-credentials: false` under with: of the checkout step", "job %s leaves the job's token in .git/config, where the checkout's other steps can read it", name))
@@ -138,7 +142,9 @@ func (w workflow) job(path, name string, j job, s step, c config.Config) []Findi
 	if !slices.ContainsFunc(j.Steps, func(st step) bool { return strings.HasPrefix(st.Uses, "actions/checkout@") }) {
 		found = append(found, failed("workflow.checkout", "add actions/checkout with persist-credentials: false before the action", "job %s has no checkout", name))
 	}
-	found = append(found, clock(name, j, c)...)
+	if st := stageOf(s); st == "" || st == agentStage {
+		found = append(found, clock(name, j, c)...)
+	}
 	group := j.Concurrency
 	if group == nil {
 		group = w.Concurrency
@@ -148,6 +154,13 @@ func (w workflow) job(path, name string, j job, s step, c config.Config) []Findi
 		found = append(found, failed("workflow.concurrency", "add `concurrency: {group: \"proctor-${{ inputs.issue || github.event.issue.number || github.run_id }}\", cancel-in-progress: false}`", "two runs of one issue are not kept apart by %s", path))
 	case fmt.Sprint(field(group, "cancel-in-progress")) == "true":
 		found = append(found, failed("workflow.concurrency", "write `cancel-in-progress: false`", "a second label ends the run in flight, which was paid for"))
+	}
+	if stageOf(s) != "" {
+		found = append(found, w.stage(name, j, s, c)...)
+		if stageOf(s) != agentStage {
+			return found
+		}
+		return append(found, commandLines(name, s, c)...)
 	}
 	found = append(found, commandLines(name, s, c)...)
 	return append(found, secrets(name, s, c)...)

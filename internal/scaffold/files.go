@@ -32,3 +32,10 @@ func Files(forge Forge, configAt string, starter []byte) []File {
 	}
 	return append(files, File{Path: GitHubWorkflow, Data: templates.GitHubWorkflow})
 }
+
+// Staged are the files of GitHub's door with a run split into jobs: the same but for the workflow.
+func Staged(configAt string, starter []byte) []File {
+	files := Files(GitHub, configAt, starter)
+	files[len(files)-1].Data = templates.GitHubStaged
+	return files
+}

@@ -59,6 +59,64 @@ func TestTheTemplatesRunsAreCancelledByNoOtherLabelAndNoComment(t *testing.T) {
 	}
 }
 
+// The jobs of a split run are one chain: another label starts none, and the last one speaks wherever the one that publishes did not.
+func TestTheStagedTemplatesLastJobSpeaksWhereNobodyPublished(t *testing.T) {
+	t.Parallel()
+	w, err := parseWorkflow(templates.GitHubStaged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[string]job{}
+	for _, j := range w.jobs {
+		jobs[j.id] = j
+		perms, err := w.jobPermissions(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for scope, level := range perms {
+			if level == "write" && (j.id == "agent" || j.id == "verify") {
+				t.Errorf("job %s has %s: write", j.id, scope)
+			}
+		}
+	}
+	label := func(name string) map[string]any {
+		return map[string]any{"event_name": "issues", "event": map[string]any{"label": map[string]any{"name": name}}}
+	}
+	need := func(result string, outputs map[string]any) map[string]any {
+		return map[string]any{"result": result, "outputs": outputs}
+	}
+	proved, terminal := map[string]any{"commit": "c0ffee"}, map[string]any{"terminal": "done"}
+	for _, c := range []struct {
+		name, job string
+		github    map[string]any
+		needs     map[string]any
+		status    string
+		dry, want bool
+	}{
+		{name: "our label", job: "agent", github: label("proctor"), want: true},
+		{name: "another label", job: "agent", github: label("docs")},
+		{name: "a proved commit", job: "verify", needs: map[string]any{"agent": need("success", proved)}, want: true},
+		{name: "nothing to do", job: "verify", needs: map[string]any{"agent": need("success", nil)}},
+		{name: "both succeeded", job: "publish", needs: map[string]any{"agent": need("success", proved), "verify": need("success", nil)}, want: true},
+		{name: "the proof failed", job: "publish", needs: map[string]any{"agent": need("success", proved), "verify": need("failure", nil)}, status: "failure"},
+		{name: "published", job: "tell", needs: map[string]any{"agent": need("success", proved), "verify": need("success", nil), "publish": need("success", terminal)}},
+		{name: "the publish job told why not", job: "tell", needs: map[string]any{"agent": need("success", proved), "verify": need("success", nil), "publish": need("failure", terminal)}, status: "failure"},
+		{name: "nobody approved", job: "tell", needs: map[string]any{"agent": need("success", proved), "verify": need("success", nil), "publish": need("failure", nil)}, status: "failure", want: true},
+		{name: "the agent failed", job: "tell", needs: map[string]any{"agent": need("failure", nil), "verify": need("skipped", nil), "publish": need("skipped", nil)}, status: "failure", want: true},
+		{name: "it was cancelled", job: "tell", needs: map[string]any{"agent": need("cancelled", nil), "verify": need("skipped", nil), "publish": need("skipped", nil)}, status: "cancelled", want: true},
+		{name: "no run at all", job: "tell", needs: map[string]any{"agent": need("skipped", nil), "verify": need("skipped", nil), "publish": need("skipped", nil)}, status: "failure"},
+		{name: "a rehearsal", job: "tell", needs: map[string]any{"agent": need("success", nil), "verify": need("skipped", nil), "publish": need("skipped", nil)}, status: "failure", dry: true},
+	} {
+		if c.github == nil {
+			c.github = label("proctor")
+		}
+		sc := scope{status: or(c.status, "success"), contexts: map[string]any{"github": c.github, "needs": c.needs, "inputs": map[string]any{"dry_run": c.dry}}}
+		if got, err := condition(jobs[c.job].If, sc); err != nil || got != c.want {
+			t.Errorf("%s: %s runs: %v, %v", c.name, c.job, got, err)
+		}
+	}
+}
+
 // What docs/comment-commands.md adds to the template's condition lets CI that failed on a run's branch in, and nothing of a fork's; without
 // it the template's own condition takes no such event.
 func TestTheDocsConditionTakesCIThatFailedHereAlone(t *testing.T) {
