@@ -36,6 +36,9 @@ func (s *session) finish(ctx context.Context, err error) {
 		e := terminalOf(ctx, err)
 		s.rec.Finish(e.terminal, s.red.String(e.reason), e.next)
 	}
+	if s.req.stage == stageAgent {
+		s.rec.Next = splitNext(s.rec)
+	}
 	last, done := lastly(ctx, calmWords, lastWords)
 	defer done()
 	s.giveBack(last)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
 	"github.com/proctor-ci/proctor/internal/git"
@@ -89,6 +90,29 @@ func (s *session) passOn(ctx context.Context) {
 	if err != nil {
 		s.say("the run could not be handed over to the next job: " + err.Error())
 	}
+}
+
+// splitWords says a next step where there is no checkpoint: the agent's job may write none.
+var splitWords = strings.NewReplacer(
+	" or add to it with /proctor budget", "",
+	"label the issue again, or /proctor resume, to go on", "label the issue again",
+	"label again to resume", "label again",
+	"add the label again to go on", "add the label again",
+	"add the label again to resume", "add the label again",
+	"Add the label again to resume", "Add the label again",
+)
+
+// splitNext is the next step of a run whose work nobody goes on with.
+func splitNext(r evidence.Record) string {
+	t, _ := evidence.FindTerminal(r.Terminal)
+	if !t.Resumable {
+		return r.Next
+	}
+	next := splitWords.Replace(r.Next)
+	if r.Head == nil {
+		return next
+	}
+	return strings.TrimRight(next, ".") + ". The next run begins anew; what this one came to is " + bundleFile + " in the artifact of the agent's job"
 }
 
 func writeJSON(file string, v any) error {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/proctor-ci/proctor/internal/ci"
 	"github.com/proctor-ci/proctor/internal/config"
+	"github.com/proctor-ci/proctor/internal/evidence"
+	"github.com/proctor-ci/proctor/internal/forge/forgetest"
 	"github.com/proctor-ci/proctor/internal/money"
 	"github.com/proctor-ci/proctor/internal/trigger"
 )
@@ -141,6 +143,35 @@ func TestASplitRunBeginsWithALabelOrByHand(t *testing.T) {
 			if want := c.words != "" && st != stageAll; (err != nil) != want || want && (!strings.Contains(err.Error(), c.words) || !strings.Contains(err.(*ended).next, "add the label")) {
 				t.Errorf("%s, stage %q: %v", name, st, err)
 			}
+		}
+	}
+}
+
+// INV-49, INV-51: a push or a draft that the forge refuses leaves the verified commit on the run's ref, and the next run proves it again without a model call. A run
+// that came to no proof leaves its last commit in the agent job's artifact, says so, and the next one begins anew.
+func TestWhatASplitRunCouldNotPublishIsGoneOnWithAndUnprovedWorkIsNot(t *testing.T) {
+	d := openSplit(t, setting{plan: []tick{{spend(1000, 100), reply(allRight)}}, config: map[string]string{"gates": bothGates}})
+	_, reports := d.stage(stageVerify, d.handover, "", readsCode)
+	d.must(d.hub.Fail("POST /repos/*/*/pulls", 1, forgetest.Refusal(403, "GitHub Actions is not permitted to create or approve pull requests.")))
+	rec, _ := d.stage(stagePublish, d.handover, read(t, filepath.Join(reports, verifiedFile)), writesAll)
+	if rec.Terminal != "publish_failed" || rec.Kept != fmt.Sprintf("refs/proctor/%d/state", d.issue) {
+		t.Fatalf("ended %s: %s; kept on %q", rec.Terminal, rec.Reason, rec.Kept)
+	}
+	d.asked()
+	again, _ := d.stage(stageAgent, "", "", readsAll)
+	if again.Terminal != "done" || again.Totals.Calls != 0 || again.Head.ID != d.agent.Head.ID || again.Totals.IssueUSD != d.agent.Totals.CostUSD {
+		t.Errorf("the next run ended %s: %s, %d calls, head %+v, the issue has cost %s", again.Terminal, again.Reason, again.Totals.Calls, again.Head, again.Totals.IssueUSD)
+	}
+	var r evidence.Record
+	r.Head = &evidence.Commit{ID: d.agent.Head.ID}
+	for terminal, want := range map[string]string{
+		evidence.StoppedBudget: "then add the label again. The next run begins anew; what this one came to is proctor.bundle in the artifact of the agent's job",
+		evidence.TickCap:       "add the label again. The next run begins anew; what this one came to is proctor.bundle in the artifact of the agent's job",
+		evidence.SafetyHalt:    "Read the finding. If the change is wanted, a person makes it, or the policy allows it on the default branch.",
+	} {
+		r.Finish(terminal, "x", "")
+		if got := splitNext(r); !strings.HasSuffix(got, want) || strings.Contains(got, "resume") {
+			t.Errorf("%s: next %q", terminal, got)
 		}
 	}
 }
