@@ -123,7 +123,7 @@ func (d *split) edit(dir, name string, change func(string) string) {
 	}
 }
 
-func swapped(old, now string) func(string) string {
+func swapping(old, now string) func(string) string {
 	return func(s string) string { return strings.ReplaceAll(s, old, now) }
 }
 
@@ -143,7 +143,7 @@ func (d *split) resum(dir string) {
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		d.edit(dir, handoverFile, swapped(sum, now))
+		d.edit(dir, handoverFile, swapping(sum, now))
 	}
 }
 
@@ -184,8 +184,8 @@ func (d *split) forge(commits ...forgery) string {
 	gitAt(d.t, work, "", "branch", "x")
 	gitAt(d.t, work, "", "bundle", "create", "-q", filepath.Join(dir, bundleFile), d.agent.Base.ID+"..x")
 	for _, name := range []string{evidence.RecordFile, handoverFile} {
-		d.edit(dir, name, swapped(d.agent.Head.ID, id))
-		d.edit(dir, name, swapped(d.agent.Head.Tree, tree))
+		d.edit(dir, name, swapping(d.agent.Head.ID, id))
+		d.edit(dir, name, swapping(d.agent.Head.Tree, tree))
 	}
 	d.resum(dir)
 	return dir
@@ -218,7 +218,7 @@ func TestTheVerifyJobBelievesNothingOfTheAgentsMachine(t *testing.T) {
 		{"a token that can push", d.copied, writesAll, "refused", "contents: read"},
 		{"another record", func() string {
 			dir := d.copied()
-			d.edit(dir, evidence.RecordFile, swapped(`"script"`, `"scripted"`))
+			d.edit(dir, evidence.RecordFile, swapping(`"script"`, `"scripted"`))
 			return dir
 		}, readsCode, "refused", "its bytes were changed"},
 		{"another bundle", func() string {
@@ -234,25 +234,25 @@ func TestTheVerifyJobBelievesNothingOfTheAgentsMachine(t *testing.T) {
 		}, readsCode, "refused", "no sound pack"},
 		{"another workflow run's", func() string {
 			dir := d.copied()
-			d.edit(dir, handoverFile, swapped("/actions/runs/", "/actions/runs/9"))
+			d.edit(dir, handoverFile, swapping("/actions/runs/", "/actions/runs/9"))
 			return dir
 		}, readsCode, "refused", "of the workflow run"},
 		{"another base", func() string {
 			dir := d.copied()
-			d.edit(dir, handoverFile, swapped(d.agent.Base.ID, other))
+			d.edit(dir, handoverFile, swapping(d.agent.Base.ID, other))
 			return dir
 		}, readsCode, "refused", "made on base commit 1111"},
 		{"another commit than the bundle's", func() string {
 			dir := d.copied()
 			for _, f := range []string{evidence.RecordFile, handoverFile} {
-				d.edit(dir, f, swapped(d.agent.Head.ID, other))
+				d.edit(dir, f, swapping(d.agent.Head.ID, other))
 			}
 			d.resum(dir)
 			return dir
 		}, readsCode, "refused", "and not in commit 1111"},
 		{"a field of its own", func() string {
 			dir := d.copied()
-			d.edit(dir, handoverFile, swapped(`"schema"`, `"gates": "none", "schema"`))
+			d.edit(dir, handoverFile, swapping(`"schema"`, `"gates": "none", "schema"`))
 			return dir
 		}, readsCode, "refused", "one version of proctor"},
 		{"a weaker configuration", func() string {

@@ -212,7 +212,7 @@ func (s *session) commandNamed(g evidence.ClaimedGate) string {
 func (s *session) adoptRecord() evidence.Record {
 	own, rec := s.rec, s.handed.rec
 	rec.Tool, rec.RunURL, rec.Trigger, rec.Config, rec.Base, rec.Branch, rec.Resumed = own.Tool, own.RunURL, own.Trigger, own.Config, own.Base, own.Branch, own.Resumed
-	rec.Removed, rec.Published, rec.Kept = own.Removed, nil, own.Kept
+	rec.Removed, rec.Published, rec.Signing, rec.Kept = own.Removed, nil, nil, own.Kept
 	rec.Staged = &evidence.Staged{Stage: string(s.req.stage), Agent: s.handed.Run}
 	for _, n := range own.Notes {
 		if !slices.Contains(rec.Notes, n) {
