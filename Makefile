@@ -89,12 +89,22 @@ e2e: build e2e-deps ## what needs npm and podman: workflows linted, the demo wit
 	e2e/terraform/check
 	$(GO) test -tags e2e -count=1 -timeout 30m ./e2e/container
 
+.PHONY: image-deps
+image-deps: # Podman, and what makes the image's base
+	@dpkg -s $(IMAGE) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(IMAGE); } || { echo "make image and make act need Debian's or Ubuntu's $(IMAGE). Next: install them, or run it as root there"; exit 1; }
+
 .PHONY: image
-image: build ## build the image's targets on a Debian base that is made here, and run them: by hand, as Actions container, as GitLab job; print sizes
-	@dpkg -s $(IMAGE) >/dev/null 2>&1 || { $(ROOT)apt-get update -q && $(ROOT)apt-get install -qy --no-install-recommends $(IMAGE); } || { echo "make image needs Debian's or Ubuntu's $(IMAGE). Next: install them, or run it as root there"; exit 1; }
+image: build image-deps ## build the image's targets on a Debian base that is made here, and run them: by hand, as Actions container, as GitLab job; print sizes
 	e2e/image/build
 	$(GO) test -tags e2e -count=1 -timeout 20m -v ./e2e/image
 	$(GO) test -tags e2e -count=1 -timeout 10m -run InTheImage ./internal/app
+
+.PHONY: act
+act: build image-deps ## run the templates and both actions under act, a second runner of workflows: events, inputs, whole runs to the draft; makes the image where there is none
+	cd e2e/act && npm ci --ignore-scripts --no-audit --no-fund
+	cd e2e/tools && $(GO) build -o ../../bin/act github.com/nektos/act
+	podman image exists localhost/proctor-e2e/slim || e2e/image/build
+	$(GO) test -tags e2e -count=1 -timeout 20m ./e2e/act
 
 .PHONY: report
 report: ## look at the report page in the Chromium that is here: contrast, keyboard, widths, nothing loaded; screenshots in bin/report
