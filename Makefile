@@ -9,6 +9,8 @@ BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLA
 AGENT   ?= script
 OUT     ?= bin
 CLIS    ?= 3
+PKGS    ?= ./...
+FUZZFOR ?= 10s
 IMAGE    = podman runc netavark golang-github-containers-common mmdebstrap
 DEBIAN   = podman runc netavark golang-github-containers-common iproute2 default-jre-headless openssl
 ROOT     = $(if $(filter 0,$(shell id -u)),,sudo )
@@ -110,6 +112,21 @@ act: build image-deps ## run the templates and both actions under act, a second 
 report: ## look at the report page in the Chromium that is here: contrast, keyboard, widths, nothing loaded; screenshots in bin/report
 	cd e2e/report && npm ci --ignore-scripts --no-audit --no-fund
 	$(GO) test -tags e2e -count=1 -timeout 15m -run RealBrowser ./internal/evidence
+
+.PHONY: cover
+cover: ## run the tests and print what of each package its own tests reach, then of all; PKGS="./internal/gate ./internal/loop" for some
+	@mkdir -p bin
+	$(GO) test -timeout 60m -coverprofile=bin/cover.out $(PKGS)
+	@$(GO) tool cover -func=bin/cover.out | tail -n 1
+
+.PHONY: fuzz
+fuzz: ## feed each fuzz target for FUZZFOR (10s); what fails is kept in its testdata
+	@for file in $$(git grep -l '^func Fuzz' -- '*_test.go'); do \
+	  for name in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]+)\(.*/\1/p' "$$file"); do \
+	    echo "== $$name in $${file%/*}"; \
+	    $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZFOR) "./$${file%/*}" || exit 1; \
+	  done; \
+	done
 
 .PHONY: bench
 bench: ## measure the budgets of the design, side by side with what they are compared with
