@@ -46,11 +46,10 @@ type session struct {
 
 // line is one line of act's log.
 type line struct {
-	JobID, Step, Stage    string
-	JobResult, StepResult string
-	Msg                   string
-	Command               string
-	Name, Arg, Content    string
+	JobID, Step, Stage string
+	JobResult, Msg     string
+	Command            string
+	Name, Arg, Content string
 }
 
 type outcome struct {
@@ -142,6 +141,9 @@ func (s session) run(t *testing.T) outcome {
 	cmd := exec.CommandContext(t.Context(), program, append(args, s.flags...)...)
 	cmd.Dir = filepath.Join(dir, "work")
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if node, err := exec.LookPath("node"); err == nil { // a runner has it for actions
+		path += ":" + filepath.Dir(node)
+	}
 	if s.path != "" {
 		path = s.path + ":" + path
 	}

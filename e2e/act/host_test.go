@@ -36,10 +36,10 @@ case "$1 $2" in
 esac
 `
 
-// released makes a directory for PATH whose gh has this build as its release.
-func released(t *testing.T) string {
+// released makes a directory for PATH whose gh has this build as its release, from the directory that is given, too.
+func released(t *testing.T) (bin, release string) {
 	t.Helper()
-	bin, release := t.TempDir(), t.TempDir()
+	bin, release = t.TempDir(), t.TempDir()
 	program, err := os.ReadFile(absolute(t, "bin/proctor"))
 	if err != nil {
 		t.Fatalf("%v. %s", err, missing)
@@ -53,7 +53,7 @@ func released(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	return bin
+	return bin, release
 }
 
 // stage is a forge with an issue that was just labelled, the run that its workflow is owed, and a model.
@@ -130,7 +130,8 @@ func freePort(t *testing.T) string {
 func TestALabelledIssueBecomesADraftByTheTemplateAndTheHostAction(t *testing.T) {
 	s := newStage(t)
 	job := s.session(t, string(templates.GitHubWorkflow))
-	job.path, job.artifacts, job.port = released(t), filepath.Join(t.TempDir(), "artifacts"), freePort(t)
+	job.path, _ = released(t)
+	job.artifacts, job.port = filepath.Join(t.TempDir(), "artifacts"), freePort(t)
 	job.env["NODE_PATH"] = absolute(t, "e2e/act/node_modules")
 	o := job.run(t)
 	if o.err != nil || o.jobs()["proctor"] != "success" {
@@ -140,6 +141,21 @@ func TestALabelledIssueBecomesADraftByTheTemplateAndTheHostAction(t *testing.T) 
 	kept := unpacked(t, job.artifacts)
 	if !strings.Contains(kept[evidence.RecordFile], commit) || !strings.Contains(kept[evidence.ReportFile], commit) {
 		t.Errorf("the artifact does not tell of %s: it holds %q", commit, slices.Sorted(maps.Keys(kept)))
+	}
+}
+
+func TestAProgramThatIsNotTheReleasesIsNotRun(t *testing.T) {
+	s := newStage(t)
+	job := s.session(t, string(templates.GitHubWorkflow))
+	bin, release := released(t)
+	write(t, filepath.Join(release, "proctor_linux_amd64"), "#!/bin/sh\necho it ran\n")
+	job.path = bin
+	o := job.run(t)
+	if said := o.said(); o.err == nil || strings.Contains(said, "it ran") || !strings.Contains(said, "is not what its checksums.txt says") {
+		t.Errorf("%v\n%s", o.err, said)
+	}
+	if pulls := s.hub.Pulls(); len(pulls) > 0 {
+		t.Errorf("pull requests: %+v", pulls)
 	}
 }
 
