@@ -19,16 +19,6 @@ import (
 
 const missing = "Next: make act"
 
-// absolute is a path of this repository.
-func absolute(t *testing.T, path string) string {
-	t.Helper()
-	abs, err := filepath.Abs(filepath.Join("..", "..", path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return abs
-}
-
 // session is one start of act.
 type session struct {
 	workflow       string // the file's text
