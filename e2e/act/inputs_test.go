@@ -46,6 +46,7 @@ func TestWhatIsDispatchedReachesTheProgram(t *testing.T) {
 		"PROCTOR_MAX_COST_USD": "1.5", "PROCTOR_MAX_DURATION": "30m", "PROCTOR_DRY_RUN": "true", "PROCTOR_REQUEST": "event=5&sha=aa", "PROCTOR_ID": "a1",
 		// Inputs of the action that no workflow sets.
 		"PROCTOR_MAX_TICKS": "", "PROCTOR_TOKEN_URL": "", "PROCTOR_MODEL_BASE_URL": "", "PROCTOR_OPENAI_BASE_URL": "", "PROCTOR_GEMINI_BASE_URL": "", "PROCTOR_ACCEPTANCE_DIR": "", "PROCTOR_DOCTOR": "false",
+		"PROCTOR_STAGE": "all", "PROCTOR_HANDOVER": "", "PROCTOR_VERIFIED": "",
 	}
 	for _, name := range []string{"proctor.yml", "caller.yml"} {
 		t.Run(name, func(t *testing.T) {
@@ -99,5 +100,58 @@ func TestAJobIsRedWhenItsRunIsAndNotForItsReport(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A split run has a job for each step, and what only reports stops none of them. What is handed over has to be.
+func TestASplitRunIsPublishedWithoutItsReports(t *testing.T) {
+	const program = `for out in report=/tmp commit=aa verified=bb terminal=done; do echo "$out" >>"$GITHUB_OUTPUT"; done`
+	for name, c := range map[string]struct {
+		refused string // whose upload fails
+		ended   map[string]string
+	}{
+		"reports": {"verified report", map[string]string{"agent": "success", "verify": "success", "publish": "success"}},
+		"control": {"handover", map[string]string{"agent": "failure"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refusing := t.TempDir()
+			write(t, filepath.Join(refusing, "action.yml"), `name: refuses some
+inputs: {name: {required: true}}
+runs: {using: composite, steps: [{shell: bash, env: {NAME: "${{ inputs.name }}"}, run: 'for w in `+c.refused+`; do case $NAME in *$w*) echo "no room for $w"; exit 1;; esac; done'}]}
+`)
+			s := played(t, "staged.yml", program, `{"inputs": {"goal": "x"}}`, nil)
+			for ref, action := range named(s.workflow) {
+				if action == "actions/upload-artifact" {
+					s.repositories[ref] = refusing
+				}
+			}
+			o := s.run(t)
+			for _, w := range strings.Fields(c.refused) {
+				if !strings.Contains(o.said(), "no room for "+w) {
+					t.Errorf("the upload of %s was not tried", w)
+				}
+			}
+			if d := cmp.Diff(c.ended, o.jobs()); d != "" {
+				t.Errorf("jobs (-want +act):\n%s%s", d, o.said())
+			}
+		})
+	}
+}
+
+func TestDoctorsWorkflowAsksModelsOnlyWhenItIsTold(t *testing.T) {
+	for name, c := range map[string]struct{ event, payload, want string }{
+		"ticked":     {"workflow_dispatch", `{"inputs": {"live": "true"}}`, "live"},
+		"not ticked": {"workflow_dispatch", `{"inputs": {"live": "false"}}`, "true"},
+		"every week": {"schedule", `{}`, "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := played(t, "doctor.yml", `echo "doctor: $PROCTOR_DOCTOR."`, c.payload, nil)
+			s.event = c.event
+			if o := s.run(t); o.err != nil || !strings.Contains(o.said(), "doctor: "+c.want+".") {
+				t.Errorf("%v, want doctor: %s\n%s", o.err, c.want, o.said())
+			}
+		})
 	}
 }

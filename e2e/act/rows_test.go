@@ -26,6 +26,22 @@ const (
 var rows = map[string][]row{
 	"proctor.yml": doors,
 	"caller.yml":  doors,
+	"doctor.yml": {
+		{"by hand", "workflow_dispatch", `{"inputs": {"live": "true"}}`, []string{"doctor"}, "proctor-doctor", ""},
+		{"every week", "schedule", `{}`, []string{"doctor"}, "proctor-doctor", ""},
+		{"a push to the default branch", "push", `{"ref": "refs/heads/main", "repository": {"default_branch": "main"}}`, []string{"doctor"}, "proctor-doctor", ""},
+		{"a push to another branch", "push", `{"ref": "refs/heads/main", "repository": {"default_branch": "trunk"}}`, nil, "proctor-doctor", ""},
+	},
+	// What the agent's job hands over here is nothing, so that nothing is verified and published. The job that tells of it does not start under act, which takes
+	// the text of a skipped job's outputs for their value.
+	"staged.yml": {
+		{"the label", "issues", `{"action": "labeled", "label": {"name": "proctor"}, "issue": {"number": 7}}`, []string{"agent"}, "proctor-7", started},
+		{"another label", "issues", `{"action": "labeled", "label": {"name": "docs"}, "issue": {"number": 7, "labels": [{"name": "proctor"}]}}`, nil, "proctor-" + run, started},
+		{"by hand, an issue", "workflow_dispatch", `{"inputs": {"issue": "7"}}`, []string{"agent"}, "proctor-7", started},
+		{"by hand, a goal", "workflow_dispatch", `{"inputs": {"goal": "say command=stop"}}`, []string{"agent"}, "proctor-" + run, started},
+		{"the webhook, for the label", "workflow_dispatch", `{"inputs": {"issue": "7", "request": "event=5&sha=aa", "proctor_id": "a1"}}`, []string{"agent"}, "proctor-7", "Proctor a1"},
+		{"the webhook, for a command", "workflow_dispatch", `{"inputs": {"issue": "7", "request": "command=stop", "proctor_id": "a2"}}`, []string{"agent"}, "proctor-a2", "Proctor a2"},
+	},
 	// It has no event of its own: a called job sees its caller's, and takes none but those of doors.
 	"reusable.yml": {{"nobody calls it", "workflow_call", `{}`, nil, "", ""}},
 }
