@@ -87,20 +87,20 @@ func doctorRequest(env Env) (request, forgePlace, error) {
 	if err != nil {
 		return req, forgePlace{}, err
 	}
+	a := address{}
 	origin, err := originURL(req.checkout)
-	if err != nil {
-		return req, forgePlace{why: err}, nil
+	if err == nil {
+		a, err = parseOrigin(origin)
 	}
-	a, err := parseOrigin(origin)
-	if err != nil {
-		return req, forgePlace{why: err}, nil
+	if err != nil { // its next step is for commands with the flag --repo
+		return req, forgePlace{why: errors.New(withoutNext(err) + ", so there is no forge to ask. Next: `git remote add origin https://github.com/OWNER/NAME.git` with the address of yours")}, nil
 	}
 	at := forgePlace{}
 	switch {
 	case sameHostname(a.host, serverOf(env, "github")):
 		at.kind = "github"
 		if first(env.Getenv("GITHUB_TOKEN"), env.Getenv("GH_TOKEN")) == "" {
-			at.why = errors.New("there is no token for GitHub. Next: export GITHUB_TOKEN=$(gh auth token)")
+			at.why = errors.New("there is no token for GitHub. Next: `export GITHUB_TOKEN=$(gh auth token)`, then run this again")
 			return req, at, nil
 		}
 	case sameHostname(a.host, serverOf(env, "gitlab")):

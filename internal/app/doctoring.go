@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/proctor-ci/proctor/internal/config"
@@ -30,9 +31,11 @@ type examination struct {
 func (x examination) run(ctx context.Context) {
 	opened := x.s.open(ctx)
 	if opened != nil {
-		x.rep.Add(unconfigured(opened)...)
+		x.rep.Add(x.unconfigured(opened)...)
+	} else if x.s.cfgPath == "" {
+		x.rep.Add(doctor.Finding{Check: "config", Status: doctor.OK, Text: "the base commit has no configuration: what the repository looks like decides. `proctor init` writes it down"})
 	} else {
-		x.rep.Add(doctor.Finding{Check: "config", Status: doctor.OK, Text: first(x.s.cfgPath, "no file: what the repository looks like decides") + " of the base commit loads"})
+		x.rep.Add(doctor.Finding{Check: "config", Status: doctor.OK, Text: x.s.cfgPath + " of the base commit loads"})
 	}
 	if x.s.store != nil {
 		x.files(ctx, opened == nil)
@@ -64,8 +67,10 @@ func fault(check string, err error, fix string) doctor.Finding {
 	if !found {
 		next = fix
 	}
-	if before, after, ok := strings.Cut(text, "; write "); ok && !found {
-		text, next = before, "write "+after
+	for _, verb := range []string{"write ", "install "} {
+		if before, after, ok := strings.Cut(text, "; "+verb); ok && !found {
+			text, next = before, verb+after
+		}
 	}
 	if e := (*ended)(nil); errors.As(err, &e) && e.next != "" {
 		next = e.next
@@ -82,10 +87,13 @@ func withoutRun(next string) string {
 	return next
 }
 
-// unconfigured tells of each fault of the configuration apart.
-func unconfigured(err error) []doctor.Finding {
+// unconfigured tells of each fault of the configuration apart, and of a repository in which there is nothing to read.
+func (x examination) unconfigured(err error) []doctor.Finding {
 	all := config.All(err)
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && x.s.store == nil:
+		return []doctor.Finding{fault("repository", err, "make the first commit: `git add -A && git commit -m \"First commit\"`; in a clone without its history, `git fetch`")}
+	case len(all) == 0:
 		return []doctor.Finding{fault("config", err, "see `proctor config check`")}
 	}
 	var out []doctor.Finding
@@ -123,22 +131,28 @@ func (x examination) files(ctx context.Context, configured bool) {
 		}
 		return b
 	}
-	x.uncommitted(read)
-	if x.at.kind == "gitlab" {
+	late := x.uncommitted(read)
+	switch workflow := read(scaffold.GitHubWorkflow); {
+	case x.at.kind == "gitlab":
 		x.rep.Add(doctor.Pipeline(read(scaffold.GitLabPipeline), read(scaffold.GitLabTemplate), cfg)...)
-	} else {
-		x.rep.Add(doctor.Workflow(scaffold.GitHubWorkflow, read(scaffold.GitHubWorkflow), cfg)...)
+	case workflow != nil || !slices.Contains(late, scaffold.GitHubWorkflow): // one that is only to be committed was told
+		x.rep.Add(doctor.Workflow(scaffold.GitHubWorkflow, workflow, cfg)...)
 	}
 }
 
-// uncommitted: what lies in the work tree and not in the commit does not count, which people find out late.
-func (x examination) uncommitted(base func(string) []byte) {
+// uncommitted are the files that lie in the work tree and not in the commit, where alone they count, which people find out late.
+func (x examination) uncommitted(base func(string) []byte) (late []string) {
 	for _, p := range append(config.Paths(), scaffold.GitHubWorkflow, scaffold.GitLabPipeline, scaffold.GitLabTemplate) {
 		here, err := os.ReadFile(filepath.Join(x.s.req.checkout, filepath.FromSlash(p)))
 		if err == nil && !bytes.Equal(here, base(p)) {
-			x.rep.Add(doctor.Finding{Check: "config.uncommitted", Status: doctor.Failed, Text: p + " in the work tree is not what the base commit has, and only that counts", Fix: "`git add " + p + " && git commit -m \"Set up proctor\" && git push`"})
+			late = append(late, p)
 		}
 	}
+	if len(late) > 0 {
+		x.rep.Add(doctor.Finding{Check: "config.uncommitted", Status: doctor.Failed, Text: "of " + strings.Join(late, " and ") + " the base commit has something else than the work tree, or nothing, and only that counts",
+			Fix: "`git add " + strings.Join(late, " ") + " && git commit -m \"Set up proctor\" && git push`"})
+	}
+	return late
 }
 
 // machine: confinement, the model's key and price, the agent, and the gates, as a run would meet them.
