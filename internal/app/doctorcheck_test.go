@@ -1,9 +1,15 @@
 package app
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/proctor-ci/proctor/internal/doctor"
 	"github.com/proctor-ci/proctor/internal/forge/forgetest"
@@ -51,6 +57,83 @@ func TestDoctorFindsNothingInARightRepositoryAndSaysWhatItCouldNotSee(t *testing
 	rep, code = p.sees()
 	if f, ok := found(rep, "forge.token", doctor.Unproved); code != 0 || !ok || !strings.Contains(f.Fix, tokenOfHub) {
 		t.Errorf("without a token, exit %d:\n%s", code, rep.Text())
+	}
+}
+
+// Where there is nothing yet, doctor says where to begin, and nothing that its own flags do not know.
+func TestDoctorTellsANewcomerWhereToBegin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	p := &practice{t: t, dir: dir, clone: filepath.Join(dir, "none"), env: map[string]string{}, hasty: true}
+	if err := os.MkdirAll(p.clone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	says := func(when string, exit int, words ...string) {
+		t.Helper()
+		out, code := p.doctor(t.Context())
+		for _, w := range append(words, "") {
+			if code != exit || !strings.Contains(out, w) || strings.Contains(out, "--repo") {
+				t.Errorf("%s: exit %d, want %d with %q:\n%s", when, code, exit, w, out)
+			}
+		}
+	}
+	says("outside of a repository", 1, "cd into the repository")
+	p.clone = filepath.Join(dir, "new")
+	d := &desk{t: t}
+	d.git("", "init", "-q", "-b", base, p.clone)
+	says("without a commit", 1, "git add -A && git commit", "git remote add origin")
+	files := map[string]string{}
+	for path, text := range repository(setting{}) {
+		files[path] = text
+	}
+	p.write(files)
+	d.git(p.clone, "add", "-A")
+	d.git(p.clone, "-c", "user.name=maya", "-c", "user.email=maya@example.com", "commit", "-qm", "Begin")
+	says("without an origin", 0, "git remote add origin", "Nothing is wrong; 1 could not be looked at.")
+	d.git(p.clone, "remote", "add", "origin", "https://github.com/octo/shop.git")
+	p.env[tokenOfHub], p.env["GITHUB_API_URL"] = "a-token-for-nobody", "http://127.0.0.1:9"
+	says("without network", 1, "failed   forge.reach", "check the network")
+
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if out, code := p.doctor(stopped); code != exitCancelled || !strings.Contains(out, "stopped on request") {
+		t.Errorf("stopped: exit %d\n%s", code, out)
+	}
+}
+
+func TestTheInputDoctorIsAWordThatIsKnown(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "octo/shop", "GITHUB_EVENT_NAME": "push", "GITHUB_WORKSPACE": t.TempDir(), "GITHUB_API_URL": "http://127.0.0.1:9",
+		"GITHUB_SERVER_URL": "http://127.0.0.1:9", "INPUT_DOCTOR": "yes"}
+	var out bytes.Buffer
+	code := Action(t.Context(), Env{Stdout: &out, Stderr: &out, Random: rand.Reader, Now: time.Now, Getenv: func(n string) string { return env[n] }})
+	if code != exitUsage || !strings.Contains(out.String(), "write true, live or false") {
+		t.Errorf("exit %d: %s", code, out.String())
+	}
+}
+
+func TestInitWritesTheCheckWhereItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args    []string
+		written bool
+		exit    int
+		words   string
+	}{
+		{[]string{"--ci", "github", "--check"}, true, 0, scaffold.GitHubDoctor},
+		{[]string{"--ci", "github"}, false, 0, ""},
+		{[]string{"--ci", "gitlab", "--check"}, false, 1, "PROCTOR_DOCTOR=true"},
+	} {
+		dir := t.TempDir()
+		(&desk{t: t}).git("", "init", "-q", dir)
+		out, code := proctorIn(t, dir, nil, append([]string{"init"}, c.args...)...)
+		text, err := os.ReadFile(filepath.Join(dir, scaffold.GitHubDoctor))
+		if code != c.exit || (err == nil) != c.written || c.written && string(text) != string(templates.GitHubDoctor) || !strings.Contains(out, c.words) {
+			t.Errorf("%q: exit %d, %v\n%s", c.args, code, err, out)
+		}
 	}
 }
 

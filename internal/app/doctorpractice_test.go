@@ -36,6 +36,7 @@ type practice struct {
 	key   string // a model's
 	env   map[string]string
 	later time.Duration // that the doctor's clock is ahead
+	hasty bool          // nothing is waited for
 }
 
 const (
@@ -102,8 +103,12 @@ func (p *practice) doctor(ctx context.Context, args ...string) (out string, code
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	sleep := clock.Sleep
+	if p.hasty {
+		sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	}
 	var stdout, stderr bytes.Buffer
-	code = CLI(ctx, Env{Args: append([]string{"doctor"}, args...), Dir: p.clone, Stdout: &stdout, Stderr: &stderr, Exe: self, Random: rand.Reader, Sleep: clock.Sleep,
+	code = CLI(ctx, Env{Args: append([]string{"doctor"}, args...), Dir: p.clone, Stdout: &stdout, Stderr: &stderr, Exe: self, Random: rand.Reader, Sleep: sleep,
 		Now: func() time.Time { return time.Now().Add(p.later) }, Getenv: func(n string) string { return env[n] }})
 	return stdout.String() + stderr.String(), code
 }

@@ -179,6 +179,45 @@ func TestEachTrapOfAConfigurationIsNamedWithWhatMendsIt(t *testing.T) {
 	}
 }
 
+func TestASummaryBeginsWithWhatFailedAndHoldsNoMarkOfAnybody(t *testing.T) {
+	t.Parallel()
+	var r Report
+	r.Add(ok("a", "fine"), noted("b", "do it", "so so"), failed("c", "`git push` | then", "@maya ![x](http://evil) <img> | bad"))
+	text := r.Markdown()
+	if !strings.HasPrefix(text, "### Proctor doctor: 1 to mend\n") || !(strings.Index(text, "| failed |") < strings.Index(text, "| noted |") && strings.Index(text, "| noted |") < strings.Index(text, "| ok |")) {
+		t.Errorf("the order:\n%s", text)
+	}
+	for line := range strings.Lines(text[strings.Index(text, "|---"):]) {
+		if strings.Count(line, "|") != 5 {
+			t.Errorf("%d cells: %s", strings.Count(line, "|"), line)
+		}
+	}
+	if strings.Contains(text, "![x]") || strings.Contains(text, "<img") {
+		t.Errorf("it renders what a forge said:\n%s", text)
+	}
+}
+
+func TestWhatAWorkflowHandsOverIsRead(t *testing.T) {
+	t.Parallel()
+	c := config.Default()
+	job, names := HandsOver(templates.GitHubWorkflow, c)
+	if !job || !slices.Equal(names, []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}) {
+		t.Errorf("%v %q", job, names)
+	}
+	own := strings.Replace(strings.Replace(string(templates.GitHubWorkflow), "github-token: ${{ github.token }}", "github-token: ${{ steps.app.outputs.token }}", 1), "secrets.OPENAI_API_KEY", "secrets.our_key", 1)
+	c.Agent.Name = "codex"
+	if job, names := HandsOver([]byte(own), c); job || !slices.Equal(names, []string{"OUR_KEY"}) {
+		t.Errorf("an App's token: %v %q", job, names)
+	}
+	c.Agent.Name = "script"
+	if _, names := HandsOver(templates.GitHubWorkflow, c); names != nil {
+		t.Errorf("an agent without a key wants %q", names)
+	}
+	if job, names := HandsOver([]byte("jobs: {"), c); job || names != nil {
+		t.Errorf("no YAML: %v %q", job, names)
+	}
+}
+
 func TestAReportIsRightUntilSomethingFailed(t *testing.T) {
 	t.Parallel()
 	var r Report
