@@ -112,7 +112,7 @@ func TestTheGitLabTemplateFitsTheProgram(t *testing.T) {
 	if a := c.job.Artifacts; a.When != "always" || !slices.Equal(a.Paths, []string{"proctor"}) || a.Reports.Dotenv != "proctor.env" {
 		t.Errorf("artifacts %+v", a)
 	}
-	if len(c.job.Rules) != 1 || !strings.Contains(c.job.Rules[0].If, "$PROCTOR_ISSUE || $PROCTOR_GOAL") || !strings.Contains(c.job.ResourceGroup, "$PROCTOR_ISSUE") {
+	if len(c.job.Rules) != 1 || !strings.Contains(c.job.Rules[0].If, "$PROCTOR_ISSUE || $PROCTOR_GOAL") || c.job.ResourceGroup != "proctor-$PROCTOR_ISSUE$PROCTOR_GROUP" {
 		t.Errorf("rules %+v, resource group %s", c.job.Rules, c.job.ResourceGroup)
 	}
 }

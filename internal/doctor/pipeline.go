@@ -41,7 +41,7 @@ func Pipeline(pipeline, template []byte, c config.Config) []Finding {
 			"the job runs in %s, which does not hold the CLI of the agent %s", image, c.Agent.Name))
 	}
 	if !strings.Contains(all, "resource_group:") {
-		found = append(found, failed("pipeline.concurrency", "add `resource_group: proctor-$PROCTOR_ISSUE` to the job", "two runs of one issue are not kept apart"))
+		found = append(found, failed("pipeline.concurrency", "add `resource_group: proctor-$PROCTOR_ISSUE$PROCTOR_GROUP` to the job", "two runs of one issue are not kept apart"))
 	}
 	if !strings.Contains(all, "dotenv:") {
 		found = append(found, noted("pipeline.report", "add `artifacts: {when: always, paths: [proctor], reports: {dotenv: proctor.env}}`", "the job keeps no report"))

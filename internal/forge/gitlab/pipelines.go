@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -27,11 +28,18 @@ func VariableName(input string) string {
 // maxInputBytes keeps a pipeline's variables to ids and hashes, as on GitHub.
 const maxInputBytes = 65535
 
+// groupVariable is what the template puts behind the number in the name of the resource group; unset in a run's pipeline.
+const groupVariable = "PROCTOR_GROUP"
+
 // Dispatch starts a pipeline on ref with the inputs as variables. file is not used: a project has one
 // .gitlab-ci.yml. It is sent again only when the forge surely did not take it.
 func (c *Client) Dispatch(ctx context.Context, _, ref string, inputs map[string]string) error {
 	k := call{what: c.in("start a pipeline on " + ref), safety: wire.Once, base: ref, missing: "check the branch and that the trigger token is this project's"}
-	vars := make(map[string]string, len(inputs))
+	vars := make(map[string]string, len(inputs)+1)
+	if asked, err := url.ParseQuery(inputs["request"]); err == nil && asked.Get("command") != "" {
+		// A comment's pipeline has a resource group of its own: "stop" must not wait for the run that it stops, nor "verify" for any.
+		vars[groupVariable] = "-" + inputs["proctor_id"]
+	}
 	size := 0
 	for name, value := range inputs {
 		vars[VariableName(name)] = value
