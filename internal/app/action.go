@@ -91,6 +91,9 @@ func tellJob(host ci.Host, rec evidence.Record, req request) int {
 			out["pull-request"] = fmt.Sprint(p.Number)
 		}
 	}
+	if v := rec.Inspection; v != nil { // branch and commit promise a push
+		out["pull-request"], out["pull-request-url"] = fmt.Sprint(v.Number), v.URL
+	}
 	if err := host.Output(out); err != nil {
 		host.Error("Proctor", err.Error())
 	}

@@ -20,11 +20,16 @@ func (s *session) tellCommit(ctx context.Context) {
 	if !ok || commit == "" {
 		return
 	}
+	s.setCheck(ctx, checker, conclusion(s.rec), commit, branch)
+}
+
+// setCheck writes the check that the record makes.
+func (s *session) setCheck(ctx context.Context, checker forge.Checker, c forge.Conclusion, commit, branch string) {
 	ctx, done := context.WithTimeout(ctx, checkTime)
 	defer done()
 	rec := s.red.Record(s.rec)
 	err := checker.SetCheck(ctx, forge.Check{
-		Run: s.id, Commit: commit, Branch: branch, Conclusion: conclusion(rec),
+		Run: s.id, Commit: commit, Branch: branch, Conclusion: c,
 		Title: evidence.CheckTitle(rec, forge.MaxCheckTitle), Summary: evidence.CheckSummary(rec, forge.MaxCheckSummary),
 		URL: s.req.runURL, Started: rec.Started, Ended: rec.Ended,
 	})

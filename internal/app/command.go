@@ -132,13 +132,15 @@ func (s *session) permitted(ctx context.Context, facts policy.Facts) error {
 		return refused("this is an issue, and fix works on what is open for review", "write the command on the pull request that a run opened for this issue")
 	case t.Issue.Number == 0:
 		return refused("no run of Proctor's opened this pull request", "write the command on an issue, or on a pull request that a run opened for one")
+	case info.Check && s.change != nil && s.change.State != "open":
+		return refused("the pull request is "+s.change.State, "give `proctor "+info.Name+"` its commits on a machine of your own")
 	case info.Starts && s.change != nil && s.change.State != "open":
 		return refused("the pull request is "+s.change.State, "write the command on the issue for a new run")
 	}
 	return nil
 }
 
-// answers are the commands that start nothing and need the repository. With trigger.Command.Reply and the
+// answers are the commands that start nothing and need the repository. With trigger.Command.Reply, inspections and the
 // commands that begin a run they are all there are.
 func (s *session) answers() map[string]func(context.Context) (string, error) {
 	return map[string]func(context.Context) (string, error){"stop": s.askToStop, "status": s.sayStatus, "explain": s.sayWhy}
@@ -177,11 +179,14 @@ func (s *session) acknowledge(ctx context.Context, r forge.Reaction) {
 	}
 }
 
-// reply tells the end of a command that never became a run, below the comment that asked. Who may not ask gets a
+// reply tells the end of a command that never became a run, below the comment that asked: for one that looked at a pull request, what it saw. Who may not ask gets a
 // reaction only: nobody else can make us write.
 func (s *session) reply(ctx context.Context) {
 	text := s.order.answer
-	if s.rec.Terminal != evidence.Answered {
+	switch {
+	case s.rec.Inspection != nil:
+		text = evidence.InspectionAnswer(s.rec, evidence.MaxGitHubBody-len(evidence.AnswerMarker)-1)
+	case s.rec.Terminal != evidence.Answered:
 		s.acknowledge(ctx, forge.ReactionRefused)
 		text = evidence.Refusal(s.rec)
 	}

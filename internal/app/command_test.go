@@ -109,19 +109,25 @@ func TestACommandThatStartsNothingIsAnswered(t *testing.T) {
 // The registry is whole: what it does not call missing is answered here or begins a run.
 func TestEveryCommandHasAnEngineOrSaysThatItHasNone(t *testing.T) {
 	t.Parallel()
-	engines := (&session{}).answers()
+	engines, inspections := (&session{}).answers(), (&session{}).inspections()
 	begins := []string{"run", "resume", "retry", "fix", "budget"}
 	for _, c := range trigger.Commands() {
 		_, steers := engines[c.Name]
 		_, replied := trigger.Command{Name: c.Name, Args: []string{"+1"}}.Reply(trigger.DefaultPrefix)
 		n := 0
-		for _, has := range []bool{steers, replied, slices.Contains(begins, c.Name)} {
+		_, looks := inspections[c.Name]
+		for _, has := range []bool{steers, replied, looks, slices.Contains(begins, c.Name)} {
 			if has {
 				n++
 			}
 		}
-		if n != 1 || steers && c.Starts || slices.Contains(begins, c.Name) && !c.Starts {
-			t.Errorf("%s: steers %v, replied %v, begins a run %v, registry %+v", c.Name, steers, replied, slices.Contains(begins, c.Name), c)
+		if n != 1 || steers && c.Asks() || slices.Contains(begins, c.Name) && !c.Starts || looks != c.Check || looks && c.Starts {
+			t.Errorf("%s: steers %v, replied %v, looks %v, begins a run %v, registry %+v", c.Name, steers, replied, looks, slices.Contains(begins, c.Name), c)
+		}
+	}
+	for name := range inspections {
+		if _, ok := (trigger.Command{Name: name}).Info(); !ok {
+			t.Errorf("the engine of %s has no command", name)
 		}
 	}
 	for name := range engines {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -101,11 +102,12 @@ func (s *session) tellForge(ctx context.Context, err error) {
 		return
 	}
 	if s.aside(ctx) {
+		s.tellProof(ctx)
 		s.reply(ctx)
 		return
 	}
 	var held *git.HeldError
-	if s.status.comment == nil && !errors.As(err, &held) { // the comment is the holder's
+	if s.status.comment == nil && (!errors.As(err, &held) || strings.HasSuffix(held.Holder, reviewHolder)) { // else the comment is the holder's
 		s.introduce(ctx)
 	}
 	ev := outcome(s.rec)

@@ -95,7 +95,10 @@ func (s *session) ceiling(st loop.State) (limit money.USD, name string) {
 }
 
 // openMeter starts the proxy that holds the model key, where a model is used at all.
-func (s *session) openMeter(ctx context.Context) error {
+func (s *session) openMeter(ctx context.Context) error { return s.openMeterFor(ctx, s.begun0) }
+
+// openMeterFor is openMeter for the state of whoever spends.
+func (s *session) openMeterFor(ctx context.Context, spender func() loop.State) error {
 	providers, err := s.providers()
 	if err != nil {
 		return usage(err)
@@ -103,7 +106,7 @@ func (s *session) openMeter(ctx context.Context) error {
 	if len(providers) == 0 {
 		return nil
 	}
-	st := s.begun0()
+	st := spender()
 	if err := s.reserve(ctx, st); err != nil {
 		return err
 	}

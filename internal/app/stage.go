@@ -95,7 +95,7 @@ func (s *session) stations() []func(context.Context) error {
 	case stageTell:
 		return []func(context.Context) error{s.open, s.intake, s.takeOver, s.takeLease, s.bookSpent, s.conclude}
 	}
-	return []func(context.Context) error{s.open, s.signable, s.intake, s.claim, s.prepare, s.loop, s.publish}
+	return []func(context.Context) error{s.open, s.signable, s.intake, s.look, s.claim, s.prepare, s.loop, s.publish}
 }
 
 // splittable refuses what a split run cannot do: its jobs share no checkpoint, so there is no round to go on with, and a command that

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -149,6 +150,8 @@ func (s *session) sayStatus(ctx context.Context) (string, error) {
 		kept = inert.Words(fmt.Sprintf("Saved so far: tick %d, %s spent on this issue.", s.saved.State.Tick, s.issueSpend()))
 	}
 	switch {
+	case strings.HasSuffix(h.Holder, reviewHolder):
+		return fmt.Sprintf("The reviewer reads the change of this issue, for %s. %s", inert.Code(h.Holder, 60), kept), nil
 	case h.Holder != "" && h.Stop != "":
 		return fmt.Sprintf("Run %s works on this issue and was asked to stop by %s. %s", inert.Code(h.Holder, 60), inert.Code(h.Stop, 60), kept), nil
 	case h.Holder != "":

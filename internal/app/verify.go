@@ -43,7 +43,8 @@ func verifyCommand(env Env, code *int) *cobra.Command {
 		Long: `Verify takes the number or the address of a pull or merge request, a run record (proctor-run.json or its directory),
 or a commit or branch that a run left in this checkout. It checks out exactly the commit that was proved, reads the
 configuration from its base commit, looks at the change by the patch policy, runs the proof's gates again in the same
-confinement, and compares ids and exits with the claim.
+confinement, and compares ids and exits with the claim. Where the base commit is on no branch that the change could be merged
+into, no gate is run.
 
 What the held-out gate prints is shown here, to you: it is in no log, record or pull request. In a CI job it is not shown.
 No model is called and no key is needed. GITHUB_TOKEN or GITLAB_TOKEN is used where it is set, and only for its own host.
@@ -81,11 +82,16 @@ Exit code 0: reproduced. 2: something differs. 5: the proof could not be repeate
 // writes to a forge.
 type verification struct {
 	*session
-	opts verifyOptions
-	of   subject
-	view *account
-	held []gate.Result // what was printed beside the sealed files
-	out  comparison
+	opts   verifyOptions
+	of     subject
+	view   *account
+	held   []gate.Result // what was printed beside the sealed files
+	out    comparison
+	astray bool   // the base commit is on no branch that rules: its configuration is nobody's
+	tree   string // of the commit that was proved, once it was read
+
+	told      bool   // a comment asked: what gates print is shown to nobody, and of a held-out one's exit no more than passed or not
+	strictest string // a mode of sandbox.mode that the base commit's cannot go below; "" for none
 }
 
 // comparison is what --json prints.
@@ -113,6 +119,7 @@ type check struct {
 func (v *verification) run(ctx context.Context, target string) error {
 	v.out = comparison{Subject: target, Checks: []check{}, Notes: []string{}}
 	err := v.repeat(ctx, target)
+	_ = v.events.Close() // nil-safe; its file goes with the directory
 	v.clear()
 	v.out.Notes = append(v.out.Notes, v.rec.Notes...)
 	if err == nil {
@@ -163,10 +170,17 @@ func (v *verification) repeat(ctx context.Context, target string) error {
 	}
 	v.out.Subject, v.out.Run, v.out.Base, v.out.Head = v.of.what, v.of.claim.Run, v.of.claim.Base.ID, v.of.claim.OnBranch()
 	v.view.say("%s: the proof of %s on %s", v.view.paint(bold, v.of.what), short(v.out.Head), short(v.out.Base))
-	if err := v.openSubject(ctx); err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context) error{v.compareIDs, v.comparePolicy, v.confine, v.reprove} {
+	return v.compareAll(ctx)
+}
+
+// compareAll repeats what the subject claims. Nothing is run by a configuration that never was on a branch which people merge into:
+// it could name any gates, and no confinement.
+func (v *verification) compareAll(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{v.openSubject, v.compareIDs, v.comparePolicy, v.confineProof, v.reprove} {
+		if v.astray {
+			v.note("no gate was run: the base commit's configuration is on no branch that people merge into, so nobody has said that its gates count")
+			return nil
+		}
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -174,10 +188,15 @@ func (v *verification) repeat(ctx context.Context, target string) error {
 	return nil
 }
 
+// confineProof confines as the base commit's configuration says, and no less than the mode that rules today.
+func (v *verification) confineProof(ctx context.Context) error {
+	v.cfg.Sandbox.Mode = stricter(v.cfg.Sandbox.Mode, v.strictest)
+	return v.confine(ctx)
+}
+
 // clear removes all that a verification made.
 func (v *verification) clear() {
 	v.closeEgress()
-	_ = v.events.Close() // nil-safe; its file goes with the directory
 	if v.store != nil {
 		v.store.Close()
 	}

@@ -23,6 +23,7 @@ func (v *verification) compareIDs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the proved commit: %w", err)
 	}
+	v.tree = string(tree)
 	v.compare("tree of the head", c.Head.Tree, string(tree))
 	if err := v.compareSigned(ctx, c); err != nil {
 		return err
@@ -102,6 +103,7 @@ func (v *verification) compareTrunk(ctx context.Context) error {
 		}
 	}
 	v.compare("base", "on "+strings.Join(names, " or "), "on neither")
+	v.astray = true
 	return nil
 }
 
@@ -152,7 +154,7 @@ func (v *verification) reprove(ctx context.Context) error {
 	var failed error
 	n := 0
 	// What runs is for the maintainer's own terminal; nothing of it is stored.
-	w := proofWalk{commit: git.ID(v.of.claim.OnBranch()), tick: 1, where: "proof", open: func(at *place) { at.Sealed, at.KeepOutput = false, true }}
+	w := proofWalk{commit: git.ID(v.of.claim.OnBranch()), tick: 1, where: "proof", open: func(at *place) { at.Sealed, at.KeepOutput = v.told, !v.told }}
 	err := v.walkProof(ctx, w, func(spec gate.Spec, r gate.Result) bool {
 		n++
 		if failed = v.keepLog(r, n); failed != nil {
@@ -234,6 +236,9 @@ func (v *verification) compareHeldOut() {
 
 // show keeps what a gate printed for the end of the account. A CI job's log is no place for it.
 func (v *verification) show(r gate.Result) {
+	if v.told {
+		return
+	}
 	if v.inCI() {
 		v.note(fmt.Sprintf("what the %s gate printed is not shown in a CI job, whose log an agent could read: run this on your own machine, or give --logs DIR", r.Name))
 		return
@@ -267,10 +272,10 @@ func (v *verification) compareGates(last *gate.Result) error {
 			}
 			for _, c := range claimed {
 				if c.Class == g.Class && c.Name == g.Name {
-					want = ending(c.Status, c.Exit)
+					want = v.ending(c.Class, c.Status, c.Exit)
 				}
 			}
-			now := ending(g.Status, g.ExitCode)
+			now := v.ending(g.Class, g.Status, g.ExitCode)
 			if g.Status == string(gate.Broken) && want != now {
 				return &ended{terminal: evidence.GateBroken, reason: fmt.Sprintf("the %s gate could not run here: %s", g.Name, detailOf(last)), next: "bring what its command needs (the toolchain, a service), then verify again"}
 			}
@@ -279,7 +284,7 @@ func (v *verification) compareGates(last *gate.Result) error {
 	}
 	for _, c := range claimed {
 		if !seen[c.Class+"\x00"+c.Name] {
-			v.compare("gate "+prompt.Inline(c.Name, 60), ending(c.Status, c.Exit), "did not run")
+			v.compare("gate "+prompt.Inline(c.Name, 60), v.ending(c.Class, c.Status, c.Exit), "did not run")
 		}
 	}
 	if len(seen) == 0 {
@@ -295,9 +300,13 @@ func detailOf(r *gate.Result) string {
 	return r.Detail
 }
 
-// ending is a gate's status and exit in words.
-func ending(status string, exit int) string {
-	if status == string(gate.Failed) {
+// ending is a gate's status and exit in words. Its own code chooses a held-out gate's exit code, beside the sealed files: where others
+// read the answer it is left out (INV-27).
+func (v *verification) ending(class, status string, exit int) string {
+	switch {
+	case v.told && class == string(gate.Acceptance) && status != string(gate.Passed):
+		return "did not pass"
+	case status == string(gate.Failed):
 		return fmt.Sprintf("failed (exit %d)", exit)
 	}
 	return strings.ReplaceAll(prompt.Inline(status, 40), "_", " ")

@@ -110,12 +110,14 @@ func (v *verification) fromPull(ctx context.Context, a address) (subject, error)
 		return s, err
 	}
 	s.aim(repo.DefaultBranch, p.Base, p.Head)
-	s.refs = append(s.refs, fmt.Sprintf("refs/pull/%d/head", a.number))
-	if f.Name() == "gitlab" {
-		s.refs[len(s.refs)-1] = fmt.Sprintf("refs/merge-requests/%d/head", a.number)
-	}
-	v.compare("head of the branch", s.claim.OnBranch(), p.HeadSHA)
+	s.refs = append(s.refs, pullRef(f, a.number))
+	v.compareHead(s.claim, p)
 	return s, nil
+}
+
+// compareHead tells whether the pull request is at the commit that was proved.
+func (v *verification) compareHead(c evidence.Claim, p forge.PullRequest) {
+	v.out.Checks = append(v.out.Checks, check{Name: "head of the branch", Claimed: c.OnBranch(), Now: p.HeadSHA, Same: c.Proves(p.HeadSHA)})
 }
 
 // aim adds the branches that hold the proved commit and its base.

@@ -167,6 +167,7 @@ func (r Record) pullRequest() string {
 
 // body is the part that every long view shares.
 func (p *page) body(r Record) {
+	p.inspected(r)
 	p.gates(r)
 	p.plan(r)
 	p.findings(r)

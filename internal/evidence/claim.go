@@ -93,6 +93,9 @@ func PullRequestClaim(body string) (c Claim, ok bool) {
 	return c, true
 }
 
+// Proves tells whether a commit is the one that was proved, or what the forge signed in its place. Whoever compares the head of a branch with a claim asks here.
+func (c Claim) Proves(commit string) bool { return c.OnBranch() == commit }
+
 // Check says what is misshapen about a claim, wrapped in ErrInvalid, or nil.
 func (c Claim) Check() error {
 	k := &checker{}

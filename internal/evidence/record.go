@@ -14,40 +14,63 @@ const SchemaVersion = 1
 
 // Record is proctor-run.json. Durations are in milliseconds, money in dollars, times in UTC RFC 3339.
 type Record struct {
-	Schema      int        `json:"schema"`
-	Tool        Tool       `json:"tool"`
-	Run         string     `json:"run"`
-	RunURL      string     `json:"run_url,omitempty"` // the CI job's own page
-	Resumed     []string   `json:"resumed,omitempty"` // earlier run ids, oldest first
-	Started     time.Time  `json:"started"`
-	Ended       time.Time  `json:"ended"`
-	Trigger     Trigger    `json:"trigger"`
-	Config      ConfigRef  `json:"config"`
-	Base        Commit     `json:"base"`
-	Head        *Commit    `json:"head,omitempty"`     // the last good commit; on done the proved one
-	HeldOut     *HeldOut   `json:"held_out,omitempty"` // held-out files that are not the repository's own
-	Branch      string     `json:"branch,omitempty"`
-	Kept        string     `json:"kept_ref,omitempty"` // the ref where the work is kept: on the forge, or in the checkout of a run without one
-	Agent       AgentRef   `json:"agent"`
-	Baseline    []Gate     `json:"baseline"` // tick 0
-	Ticks       []Tick     `json:"ticks"`    // of this run only; earlier runs have their own records
-	Calls       []Call     `json:"calls"`
-	Confinement []Enforced `json:"confinement"`
-	Egress      *Egress    `json:"egress,omitempty"` // where sandbox.egress lists hosts
-	Removed     []Removal  `json:"removed"`          // what the sanitiser took out of the issue
-	Plan        *Plan      `json:"plan,omitempty"`
-	Risk        Risk       `json:"risk"`
-	Totals      Totals     `json:"totals"`
-	Ceilings    Ceilings   `json:"ceilings"`
-	Terminal    string     `json:"terminal"`
-	ExitCode    int        `json:"exit_code"`
-	Reason      string     `json:"reason"` // one sentence
-	Next        string     `json:"next"`   // what a person does now
-	Published   *Published `json:"published,omitempty"`
-	Signing     *Signing   `json:"signing,omitempty"` // of what was pushed, or was to be; absent where publish.signing is off
-	Staged      *Staged    `json:"staged,omitempty"`  // of a run split into jobs
-	Notes       []string   `json:"notes,omitempty"`   // what was assumed or could not be done
-	DryRun      bool       `json:"dry_run,omitempty"`
+	Schema  int       `json:"schema"`
+	Tool    Tool      `json:"tool"`
+	Run     string    `json:"run"`
+	RunURL  string    `json:"run_url,omitempty"` // the CI job's own page
+	Resumed []string  `json:"resumed,omitempty"` // earlier run ids, oldest first
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+	Trigger Trigger   `json:"trigger"`
+	Config  ConfigRef `json:"config"`
+	Base    Commit    `json:"base"`
+	Head    *Commit   `json:"head,omitempty"`     // the last good commit; on done the proved one
+	HeldOut *HeldOut  `json:"held_out,omitempty"` // held-out files that are not the repository's own
+	Branch  string    `json:"branch,omitempty"`
+	Kept    string    `json:"kept_ref,omitempty"` // the ref where the work is kept: on the forge, or in the checkout of a run without one
+	Agent   AgentRef  `json:"agent"`
+	// What a command verified or reviewed; absent in the record of a run.
+	Inspection  *Inspection `json:"inspection,omitempty"`
+	Baseline    []Gate      `json:"baseline"` // tick 0
+	Ticks       []Tick      `json:"ticks"`    // of this run only; earlier runs have their own records
+	Calls       []Call      `json:"calls"`
+	Confinement []Enforced  `json:"confinement"`
+	Egress      *Egress     `json:"egress,omitempty"` // where sandbox.egress lists hosts
+	Removed     []Removal   `json:"removed"`          // what the sanitiser took out of the issue
+	Plan        *Plan       `json:"plan,omitempty"`
+	Risk        Risk        `json:"risk"`
+	Totals      Totals      `json:"totals"`
+	Ceilings    Ceilings    `json:"ceilings"`
+	Terminal    string      `json:"terminal"`
+	ExitCode    int         `json:"exit_code"`
+	Reason      string      `json:"reason"` // one sentence
+	Next        string      `json:"next"`   // what a person does now
+	Published   *Published  `json:"published,omitempty"`
+	Signing     *Signing    `json:"signing,omitempty"` // of what was pushed, or was to be; absent where publish.signing is off
+	Staged      *Staged     `json:"staged,omitempty"`  // of a run split into jobs
+	Notes       []string    `json:"notes,omitempty"`   // what was assumed or could not be done
+	DryRun      bool        `json:"dry_run,omitempty"`
+}
+
+// Inspection is the open pull request that a command verified or reviewed.
+type Inspection struct {
+	Number   int        `json:"number"`
+	URL      string     `json:"url"`
+	Branch   string     `json:"branch"`
+	Head     string     `json:"head"`               // what the branch pointed at
+	Proved   string     `json:"proved,omitempty"`   // the commit whose proof was repeated
+	Stands   bool       `json:"stands,omitempty"`   // and the head is that commit
+	Moved    string     `json:"moved,omitempty"`    // where the branch pointed at the end, if elsewhere; "unknown" where nobody could say
+	Run      string     `json:"run,omitempty"`      // that claims to have proved it
+	Compared []Compared `json:"compared,omitempty"` // of a verification
+}
+
+// Compared is one thing of a proof that was repeated. Of a held-out gate there is passed or not, and no exit code.
+type Compared struct {
+	Name    string `json:"name"`
+	Claimed string `json:"claimed"`
+	Now     string `json:"now"`
+	Same    bool   `json:"same"`
 }
 
 // Staged says which job of a split run vouches for what. What it does not name is as the agent's job says.

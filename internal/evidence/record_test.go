@@ -103,7 +103,7 @@ func TestAClockThatIsSetBackDuringTheRunDoesNotSpoilTheRecord(t *testing.T) {
 func TestTheTableOfTerminalsIsTheOneThatIsDocumented(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{
-		"done": 0, "already_satisfied": 0, "answered": 0, "stopped_budget": 3, "stopped_time": 3, "no_progress": 2, "review_stall": 2, "plan_stall": 2,
+		"done": 0, "already_satisfied": 0, "answered": 0, "reproduced": 0, "differs": 2, "not_repeated": 5, "approved": 0, "rejected": 2, "stopped_budget": 3, "stopped_time": 3, "no_progress": 2, "review_stall": 2, "plan_stall": 2,
 		"overfit": 2, "tick_cap": 2, "not_reproduced": 2, "safety_halt": 4, "gate_broken": 5, "gate_flaky": 5, "judge_unavailable": 5, "agent_unavailable": 5,
 		"internal_error": 5, "publish_failed": 6, "refused": 7, "cancelled": 130, "usage_error": 1,
 	}

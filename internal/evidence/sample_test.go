@@ -166,6 +166,11 @@ func ended(t testing.TB, name string) Record {
 	reasons := map[string]string{
 		AlreadySatisfied: "the acceptance gate passes on the base commit",
 		Answered:         "the command status was answered",
+		Reproduced:       "every id and every gate is what was claimed",
+		Differs:          "1 of 3 things compared is not what was claimed: gate acceptance",
+		NotRepeated:      "the iteration gate could not run here: npm: command not found",
+		Approved:         "model-small approves the whole change",
+		Rejected:         "model-small rejects the whole change",
 		StoppedBudget:    "the next call could cost $0.9000 and $0.1000 of $5.0000 is left",
 		StoppedTime:      "45 min are over",
 		NoProgress:       "ticks 1 and 2 gave the same tree and the same failure",
@@ -194,6 +199,8 @@ func ended(t testing.TB, name string) Record {
 		r.Baseline = []Gate{gateRun("iteration", "base", "npm test", status, 100)}
 	case Answered, Refused, UsageError:
 		r.Ticks, r.Calls, r.Head, r.Notes, r.Baseline, r.Base, r.Confinement, r.Egress, r.Risk, r.Removed = nil, nil, nil, nil, nil, Commit{}, nil, nil, Risk{}, nil
+	case Reproduced, Differs, NotRepeated, Approved, Rejected:
+		inspected(&r, name)
 	case PublishFailed:
 		r.Next = "open https://git.example/octo/shop/settings/actions and allow Actions to create pull requests, or open the pull request yourself: https://git.example/octo/shop/compare/main...proctor/issue-42"
 	case SafetyHalt:
@@ -220,6 +227,35 @@ func ended(t testing.TB, name string) Record {
 	r.Finish(name, reasons[name], next)
 	r.Settle(0)
 	return normal(r)
+}
+
+// inspected makes the record one of a command that looked at the pull request.
+func inspected(r *Record, name string) {
+	proof, review := r.Ticks[1].Proof, r.Ticks[1].Review
+	r.Ticks = []Tick{{N: 1, Started: r.Ticks[0].Started, Commit: commit("2"), Proof: proof}}
+	r.Baseline, r.Head = nil, commit("2")
+	r.Inspection = &Inspection{Number: 7, URL: "https://git.example/octo/shop/pull/7", Branch: "proctor/issue-42", Head: commit("2").ID}
+	if name == Approved || name == Rejected {
+		review.Approved = name == Approved
+		r.Ticks[0].Proof, r.Ticks[0].Review = nil, review
+		for i := range r.Calls {
+			r.Calls[i].Tick, r.Calls[i].Purpose = 1, "review"
+		}
+		return
+	}
+	r.Calls = nil
+	v := r.Inspection
+	v.Proved, v.Stands, v.Run, r.Head = v.Head, true, "run-41-1", nil
+	v.Compared = []Compared{{"head of the branch", v.Head, v.Head, true}, {"gate iteration", "passed", "passed", true}, {"gate acceptance", "passed", "passed", true}}
+	switch name {
+	case Differs:
+		v.Compared[2] = Compared{"gate acceptance", "passed", "failed", false}
+		proof[2].Status, proof[2].ExitCode = "failed", 1
+	case NotRepeated:
+		v.Compared = v.Compared[:1]
+		r.Ticks[0].Proof = []Gate{proof[0]}
+		r.Ticks[0].Proof[0].Status = "broken"
+	}
 }
 
 // huge is a record whose every list is far longer than a body may be, in hostile words.

@@ -14,6 +14,9 @@ import (
 func (p *page) gates(r Record) {
 	gates := r.deciding()
 	if len(gates) == 0 {
+		if r.Terminal == Approved || r.Terminal == Rejected {
+			return // a review asks for none
+		}
 		p.linef("\nNone has run on the last state of the change.")
 		return
 	}

@@ -117,6 +117,16 @@ func (p *page) outcome(r Record) {
 		})
 	}
 	p.linef("\n%s in %s · %s", count(r.Totals.Ticks, "tick"), took(r.Totals.Millis), inert.Words(r.cost()))
+	p.unenforced(r)
+	began := ""
+	if r.Trigger.Cause != "" {
+		began = ", since " + inert.Text(r.Trigger.Cause, maxDetail)
+	}
+	p.linef("\nRun %s%s. %s", inert.Code(r.Run, 100), began, r.rest())
+}
+
+// unenforced names what the machine does not confine.
+func (p *page) unenforced(r Record) {
 	var off []string
 	for _, e := range r.Confinement {
 		if e.missing() {
@@ -126,9 +136,4 @@ func (p *page) outcome(r Record) {
 	if len(off) > 0 {
 		p.linef("\n**Not enforced on this machine:** %s", strings.Join(off, ", "))
 	}
-	began := ""
-	if r.Trigger.Cause != "" {
-		began = ", since " + inert.Text(r.Trigger.Cause, maxDetail)
-	}
-	p.linef("\nRun %s%s. %s", inert.Code(r.Run, 100), began, r.rest())
 }

@@ -6,7 +6,12 @@ import "github.com/proctor-ci/proctor/internal/money"
 const (
 	Done             = "done"
 	AlreadySatisfied = "already_satisfied"
-	Answered         = "answered" // a comment's command was answered, or there was none in it: no run
+	Answered         = "answered"     // a comment's command was answered, or there was none in it: no run
+	Reproduced       = "reproduced"   // by command: a proof was repeated and is what it was claimed to be
+	Differs          = "differs"      // by command: a proof was repeated and is not
+	NotRepeated      = "not_repeated" // by command: a proof could not be repeated here
+	Approved         = "approved"     // by command: the reviewer approves the whole change
+	Rejected         = "rejected"     // by command: the reviewer rejects it
 	StoppedBudget    = "stopped_budget"
 	StoppedTime      = "stopped_time"
 	NoProgress       = "no_progress"
@@ -47,6 +52,16 @@ func Terminals() []Terminal {
 			"Close the issue, or add an acceptance test that shows what is missing.", false},
 		{Answered, 0, "Answered", "The comment asked for no run: its command was answered, or there was none in it.",
 			"Read the answer below the comment.", false},
+		{Reproduced, 0, "Reproduced", "The proof was repeated in a clean checkout, and every id and every gate is what was claimed.",
+			"Review the change and decide.", false},
+		{Differs, 2, "Differs", "The proof was repeated, and something is not what was claimed.",
+			"Do not merge on the strength of the claim: read what differs, then have the change worked on or proved anew.", false},
+		{NotRepeated, 5, "Not repeated", "The proof could not be repeated here. That says nothing about the change.",
+			"Mend what the reason names, such as a program that is missing in the job, then write the command again.", false},
+		{Approved, 0, "Approved", "The reviewer read the whole change once more and approves it. No gate ran.",
+			"Review the change and decide.", false},
+		{Rejected, 2, "Rejected", "The reviewer read the whole change once more and rejects it. Nothing was closed and nothing was changed.",
+			"Read the findings and decide: have them worked on, or overrule them by merging.", false},
 		{StoppedBudget, 3, "Stopped: budget", "The money ceiling was reached. The work is kept.",
 			"Raise stops.max_cost_usd or the budget, then add the label again to resume.", true},
 		{StoppedTime, 3, "Stopped: time", "The time ceiling was reached. The work is kept.",

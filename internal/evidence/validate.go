@@ -82,6 +82,7 @@ func (c *checker) ending(r Record) {
 	}
 	// A green job without a proof must not hide that something ran.
 	c.need(r.Terminal != Answered || len(r.Ticks)+len(r.Calls) == 0 && r.Head == nil, "an answered comment has ticks, calls or a head commit")
+	c.inspection(r)
 	c.need(r.Reason != "", "reason is empty: every ending is told")
 	if p := r.Published; p != nil {
 		c.need(r.Head != nil && p.Commit == r.pushedID(), "published commit %q is not the head", p.Commit)
@@ -90,6 +91,30 @@ func (c *checker) ending(r Record) {
 	c.signing(r)
 	if (r.Terminal == Done || r.Terminal == PublishFailed) && !r.rehearsal() {
 		c.proved(r)
+	}
+}
+
+// inspection holds the ending of a command that looked at a pull request to what it saw there.
+func (c *checker) inspection(r Record) {
+	var compared []Compared
+	if r.Inspection != nil {
+		compared = r.Inspection.Compared
+		c.need(r.Published == nil, "a command that looks at a pull request published %v", r.Published)
+	}
+	differs := slices.ContainsFunc(compared, func(k Compared) bool { return !k.Same })
+	review := (*Review)(nil)
+	if t := r.last(); t != nil {
+		review = t.Review
+	}
+	switch r.Terminal {
+	case Reproduced:
+		c.need(len(compared) > 0 && !differs, "%s, and what was compared is %+v", r.Terminal, compared)
+	case Differs:
+		c.need(differs, "%s, and nothing that was compared does: %+v", r.Terminal, compared)
+	case NotRepeated:
+		c.need(r.Inspection != nil, "%s, and no pull request is named", r.Terminal)
+	case Approved, Rejected:
+		c.need(r.Inspection != nil && review != nil && review.Approved == (r.Terminal == Approved), "%s, and the review is %+v", r.Terminal, review)
 	}
 }
 

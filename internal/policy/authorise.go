@@ -106,7 +106,7 @@ func subject(t trigger.Trigger, i forge.Issue, archived bool, c Rules) Decision 
 		return refuse(ReasonFork, "The change comes from a fork, and runs with secrets never work on forks: push the branch to this repository.")
 	case i.Confidential && !c.AllowConfidential:
 		return refuse(ReasonConfidential, "The issue is confidential and a run would make it public: describe the work in an open issue.")
-	case !starts(t):
+	case !asks(t):
 		return allowed
 	case i.State != "" && i.State != "open":
 		return refuse(ReasonClosed, "It is closed: reopen it and ask again.")
@@ -117,7 +117,16 @@ func subject(t trigger.Trigger, i forge.Issue, archived bool, c Rules) Decision 
 	return allowed
 }
 
-// starts reports whether the request makes the agent work, rather than read or steer.
+// asks reports whether the request has an agent or a reviewer work, rather than read or steer.
+func asks(t trigger.Trigger) bool {
+	if t.Command == nil {
+		return true
+	}
+	info, ok := t.Command.Info()
+	return !ok || info.Asks()
+}
+
+// starts reports whether the request makes the agent work, so that a pull request may come of it.
 func starts(t trigger.Trigger) bool {
 	if t.Command == nil {
 		return true
@@ -159,7 +168,7 @@ func carries(labels []string, trig string, started bool) bool {
 // approval: what runs is what the asker saw. A later edit, by whoever, needs a new request.
 func approval(t trigger.Trigger, f Facts, c Rules) Decision {
 	want := t.Approved()
-	if want == "" || f.Issue == nil || !starts(t) {
+	if want == "" || f.Issue == nil || !asks(t) {
 		return allowed
 	}
 	if trigger.SnapshotOf(f.Issue.Title, f.Issue.Body) != want {

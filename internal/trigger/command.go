@@ -17,6 +17,11 @@ type CommandInfo struct {
 	// Starts is true where the command makes the agent work. The others only read or steer, so
 	// they are allowed on a closed issue and need no fresh approval of its text.
 	Starts bool
+	// Spends is true where a model is asked though no agent works: like a run it wants an open issue whose text is what was
+	// approved, and unlike one it opens nothing, so that it needs no room.
+	Spends bool
+	// Check is true where the command looks at a pull request that is open, and changes nothing of it.
+	Check bool
 	// Hook is true where the answer needs no run: the webhook gives it.
 	Hook bool
 	// Missing is what to do instead of a command that has no engine yet, as the rest of a sentence; "" where it has one.
@@ -32,8 +37,8 @@ func Commands() []CommandInfo {
 		{Name: "stop", Help: "stop the run and keep its work"},
 		{Name: "status", Help: "say what the run is doing"},
 		{Name: "fix", Args: "[what]", Help: "work on what is asked of this pull request: what stands behind the command, and threads that wait", Starts: true},
-		{Name: "review", Help: "have the judge read the change once more", Starts: true, Missing: "use `proctor review` on a machine of your own"},
-		{Name: "verify", Help: "run the proof again and compare", Missing: "use `proctor verify` with the address of the pull request on a machine of your own"},
+		{Name: "review", Help: "have the reviewer read the whole change of the open pull request once more", Spends: true, Check: true},
+		{Name: "verify", Help: "repeat the proof of the open pull request in a clean checkout, and compare", Check: true},
 		{Name: "explain", Help: "say why the last run ended as it did"},
 		{Name: "plan", Help: "write a plan and wait for approval", Starts: true, Missing: "put a task list into the issue: with `plan.from` set, a run works through it"},
 		{Name: "approve", Help: "approve the plan", Starts: true, Missing: "plans need no approval yet"},
@@ -42,6 +47,9 @@ func Commands() []CommandInfo {
 		{Name: "help", Help: "list the commands", Hook: true},
 	}
 }
+
+// Asks reports whether the command has somebody paid to work, agent or reviewer.
+func (i CommandInfo) Asks() bool { return i.Starts || i.Spends }
 
 // Info finds the command in the registry. ok is false for a name nobody knows.
 func (c Command) Info() (info CommandInfo, ok bool) {

@@ -20,7 +20,7 @@ Write a command in a new comment on the issue, or on the pull or merge request t
 - when the comment is new: an edit asks for nothing, and a comment that was edited or deleted before the run read it is refused;
 - for accounts with a role of ` + "`trigger.roles`" + `, as the forge's API says at that moment; bots by their id in ` + "`trigger.bots`" + `; never for our own account.
 
-The prefix is ` + "`trigger.commands`" + `. A reaction acknowledges: 👀 read, 🚀 a run begins, 😕 refused. People without the role get the
+The prefix is ` + "`trigger.commands`" + `. A reaction acknowledges: 👀 read, 🚀 a run, a verification or a review begins, 😕 refused. People without the role get the
 reaction and no answer, so that nobody else can make the program write. A name that is not in this list is answered with the list.
 
 | command | what it does | |
@@ -31,14 +31,41 @@ reaction and no answer, so that nobody else can make the program write. A name t
 	}
 	b.WriteString(`
 "starts a run" means that the issue has to be open and its text has to be what the asker saw; on a pull request it is one that a run of
-ours opened from a branch of this repository, never a fork. The other commands read or steer, and work on closed issues too.
+ours opened from a branch of this repository, never a fork. The other commands read or steer, and work on closed issues too; ` + "`review`" + ` wants the issue as a run does.
 
 ` + "`stop`" + ` writes a request into the lease that the run holds (` + "`refs/proctor/<issue>/lease`" + `). The run reads it when it renews the lease, within
 half a minute, saves what it has and ends ` + "`cancelled`" + `. A run that began after the comment was written is not stopped by it.
 
 ` + "`fix`" + ` works on what is open for review; see [below](#rounds).
 
+` + "`verify` and `review`" + ` look at the pull request that is open; see [below](#looking-again).
+
 ` + "`budget +N`" + ` raises ` + "`budget.per_issue_usd`" + ` for this issue, once for each comment, and goes on. It raises no other limit.
+
+## Looking again
+
+` + "`verify` and `review`" + ` are written on the draft (or what became of it, while it is open) or on its issue, which means the newest pull request of ours that is open for it. Never on a fork's, nor on one that no run
+opened. Each is answered with one comment below the command. The job's outputs have ` + "`terminal`, `reason`, `cost-usd`, `pull-request` and `pull-request-url`; `branch` and `commit`" + ` stay empty, since nothing is pushed.
+
+` + "`verify`" + ` repeats the proof, as ` + "`proctor verify`" + ` does on a machine of yours: exactly the commit that was proved, in clean checkouts, by the gates of the base commit that it was proved on, compared with
+what the draft's text claims. It ends ` + "`reproduced`, `differs` or `not_repeated`" + `. It asks no model and costs nothing but the runner's time.
+
+- Where people have put commits on top, the head is not what was proved. The answer says so and the result is ` + "`differs`" + `; what is repeated is still the proof that was claimed, of its own commit. What stands on top is proved by ` + "`fix`" + `.
+- The gates are confined as a run's proof is, and never less than ` + "`sandbox.mode`" + ` of the default branch says today. Where the claimed base commit is not on the default branch (or ` + "`publish.base`" + `), no gate runs.
+- What gates print is not kept, and of a held-out gate is told whether it passed and nothing more.
+- It takes no lease: it waits for no run and no run for it. One that works on the issue meanwhile is named, and so is where the branch has moved.
+- The check ` + "`Proctor`" + ` of the head is written anew where the head is exactly the proved commit: failed for ` + "`differs`" + `, and passed for ` + "`reproduced`" + ` only if the issue's checkpoint
+  knows commit, base and run as well, since the draft's text can be edited by whoever may write. ` + "`not_repeated`" + ` leaves it as it is.
+
+` + "`review`" + ` has the reviewer read the whole difference between the head and where it left the default branch, people's commits included, with the goal and what the last published round was asked for. It takes model, criteria and
+` + "`review.command`" + ` of the default branch as it is now, also where ` + "`review.enabled`" + ` is false. It ends ` + "`approved`, `rejected`, `judge_unavailable`, `stopped_budget` or `stopped_time`" + `, and the answer has the findings with file and line, the verdict and the cost.
+
+- Money is reserved as for a run: ` + "`stops.max_cost_usd`" + ` bounds one review, and ` + "`budget.per_issue_usd`, `per_day_usd` and `per_actor_day_usd`" + ` count it. It needs no room (` + "`trigger.max_open`" + `), since it opens nothing.
+- It holds the issue's lease, because it writes the issue's spending and verdicts: while a run works on the issue it is refused, and a run that is asked for while it reads (a minute or few) is refused as well. ` + "`stop`" + ` ends it.
+- The text of the issue has to be what its runs were approved for.
+- A tree that the reviewer approved before and rejects now counts as rejected. Nothing is closed, and the check stays: it tells what gates proved. A tree that it has rejected on the same question stays rejected; then nobody is asked again, nothing is spent,
+  and the answer repeats the findings. Approval of a rejected change takes another tree.
+- Findings start no work by themselves and are no wishes of the next round, which takes the words of people with write access only. Write ` + "`fix`" + ` with those of them that count.
 
 ## Rounds
 
@@ -129,6 +156,10 @@ func (i CommandInfo) standing() string {
 		return "not there yet: " + i.Missing
 	case i.Starts:
 		return "starts a run"
+	case i.Spends:
+		return "starts no run, asks the reviewer's model"
+	case i.Check:
+		return "starts no run, asks no model"
 	}
 	return ""
 }
