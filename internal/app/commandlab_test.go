@@ -116,3 +116,66 @@ func TestAReviewOnGitLabStartsARound(t *testing.T) {
 		t.Errorf("%d threads were answered: %+v", answered, w.lab.Threads(pull.Number))
 	}
 }
+
+// INV-53: the commands that look at a merge request, as on GitHub. Their pipelines have a resource group of their own.
+func TestAMergeRequestIsVerifiedAndReviewedByComments(t *testing.T) {
+	t.Parallel()
+	w := openLab(t, setting{plan: []tick{{reply(allRight)}}, config: judged(nil), files: rubricFile, script: judges(approves, rejects("one line is missing"))})
+	w.issue = w.lab.OpenIssue("The answer is wrong", "It should be **right**.", asker) // so that the numbers differ
+	w.lab.AddUser("tess", "reporter")
+	if _, err := w.lab.Comment(w.issue, asker, "/proctor run"); err != nil {
+		t.Fatal(err)
+	}
+	run := w.pipeline()
+	if run.Terminal != "done" {
+		t.Fatalf("ended %s: %s", run.Terminal, run.Reason)
+	}
+	pull := w.lab.Pulls()[0]
+	pipelines := len(w.lab.Pipelines())
+	for _, name := range []string{"verify", "review"} {
+		if _, err := w.lab.CommentOnPull(pull.Number, "tess", "/proctor "+name); err != nil {
+			t.Fatal(err)
+		}
+		w.lab.Settle()
+	}
+	if n := len(w.lab.Pipelines()); n != pipelines {
+		t.Errorf("INV-40 commands without write access started %d pipelines", n-pipelines)
+	}
+	if _, err := w.lab.CommentOnPull(pull.Number, asker, "/proctor verify"); err != nil {
+		t.Fatal(err)
+	}
+	rec := w.pipeline()
+	notes := w.lab.PullComments(pull.Number)
+	last := notes[len(notes)-1]
+	if rec.Terminal != "reproduced" || rec.ExitCode != 0 || rec.Inspection.Number != pull.Number || len(rec.Calls) != 0 || !strings.HasPrefix(last.Body, evidence.AnswerMarker) || !strings.Contains(last.Body, pull.HeadSHA) || !strings.Contains(last.Body, "gate acceptance | passed | passed") {
+		t.Errorf("ended %s: %s; answered %q", rec.Terminal, rec.Reason, last.Body)
+	}
+	checks := w.lab.Checks(pull.HeadSHA)
+	if len(checks) != 1 || checks[0].State != "success" { // GitLab takes no second success, so that the run's own words stay
+		t.Errorf("the commit's statuses are %+v", checks)
+	}
+	id, err := w.lab.Comment(w.issue, asker, "/proctor review")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec = w.pipeline()
+	is, _ := w.lab.Issue(w.issue)
+	last = is.Comments[len(is.Comments)-1]
+	if rec.Terminal != "rejected" || rec.ExitCode != 2 || rec.Totals.CostUSD == 0 || rec.Totals.IssueUSD != run.Totals.IssueUSD.Add(rec.Totals.CostUSD) || !strings.Contains(last.Body, "one line is missing") || !strings.Contains(last.Body, "`app/answer.txt` line 1") {
+		t.Errorf("ended %s: %s, %s of %s; answered %q", rec.Terminal, rec.Reason, rec.Totals.CostUSD, rec.Totals.IssueUSD, last.Body)
+	}
+	for _, c := range is.Comments {
+		if c.ID == id && strings.Join(c.Reactions, " ") != "eyes rocket" {
+			t.Errorf("the command got the reactions %q", c.Reactions)
+		}
+	}
+	if now := w.lab.Pulls()[0]; now.State != pull.State || now.HeadSHA != pull.HeadSHA || !now.Draft || len(w.lab.Checks(pull.HeadSHA)) != len(checks) {
+		t.Errorf("a rejection changed the merge request: %+v", now)
+	}
+	for _, p := range w.lab.Pipelines() {
+		of, command := p.Variables["PROCTOR_GROUP"], strings.Contains(p.Variables["PROCTOR_REQUEST"], "command=")
+		if command != (of == "-"+p.Variables["PROCTOR_ID"]) || !command && of != "" {
+			t.Errorf("a pipeline of the variables %v", p.Variables)
+		}
+	}
+}

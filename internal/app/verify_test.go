@@ -145,6 +145,24 @@ func TestAPullRequestIsVerifiedFromItsNumber(t *testing.T) {
 	d.verify(j.out["pull-request-url"]).want(t, reproduced)
 }
 
+// INV-27: a held-out gate's code runs beside the sealed files and chooses its exit code; where a comment asked, nobody reads more of it than
+// passed or not.
+func TestAHeldOutGatesExitCodeIsNotToldWhereACommentAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		told          bool
+		class, status string
+		want          string
+	}{
+		{true, "acceptance", "failed", "did not pass"}, {true, "acceptance", "timed_out", "did not pass"}, {true, "acceptance", "passed", "passed"},
+		{true, "iteration", "failed", "failed (exit 7)"}, {false, "acceptance", "failed", "failed (exit 7)"},
+	} {
+		if got := (&verification{told: c.told}).ending(c.class, c.status, 7); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 func checked(c comparison) []string {
 	var out []string
 	for _, k := range c.Checks {

@@ -21,39 +21,47 @@ func TestARecordThatContradictsItselfIsNamed(t *testing.T) {
 		change func(*Record)
 		want   string
 	}{
-		"INV-54 calls":             {func(r *Record) { r.Totals.Calls++ }, "totals say 5 calls, the record has 4"},
-		"INV-54 ticks":             {func(r *Record) { r.Totals.Ticks = 1 }, "totals say 1 ticks"},
-		"INV-54 dollars":           {func(r *Record) { r.Totals.CostUSD++ }, "totals say 0.077600001"},
-		"INV-54 dollars of a call": {func(r *Record) { r.Calls[0].CostUSD++ }, "the calls"},
-		"INV-54 dollars of a tick": {func(r *Record) { r.Ticks[0].CostUSD++ }, "tick 1 says it cost"},
-		"INV-54 issue":             {func(r *Record) { r.Totals.IssueUSD = 1 }, "the issue cost"},
-		"INV-54 negative":          {func(r *Record) { r.Calls[0].CostUSD = -1 }, "costs -$"},
-		"INV-54 duration":          {func(r *Record) { r.Totals.Millis++ }, "ms, the times"},
-		"INV-54 ticks too long":    {func(r *Record) { r.Ticks[0].Millis = 1e9 }, "the whole run"},
-		"INV-54 call of no tick":   {func(r *Record) { r.Calls[0].Tick = 9 }, "belongs to tick 9"},
-		"exit code":                {func(r *Record) { r.ExitCode = 2 }, "terminal done has exit code 2, want 0"},
-		"terminal":                 {func(r *Record) { r.Terminal = "great" }, `"great" is not one`},
-		"reason":                   {func(r *Record) { r.Reason = "" }, "every ending is told"},
-		"tick numbers":             {func(r *Record) { r.Ticks[1].N = 3 }, "tick 3 follows tick 1"},
-		"first tick":               {func(r *Record) { r.Ticks[0].N, r.Ticks[1].N = 4, 5 }, "first tick is 4"},
-		"head":                     {func(r *Record) { r.Head = commit("3") }, "the head is not the last tick's commit"},
-		"published elsewhere":      {func(r *Record) { r.Published.Commit = hexid("9", 40) }, "is not the head"},
-		"published in a dry run":   {func(r *Record) { r.DryRun = true }, "a dry run published"},
-		"no proof":                 {func(r *Record) { r.Ticks[1].Proof = nil }, "done without a proof"},
-		"red proof":                {func(r *Record) { r.Ticks[1].Proof[2].Status = "failed" }, "of the proof is failed"},
-		"empty change":             {func(r *Record) { r.Ticks[1].Files = nil }, "done with an empty change"},
-		"no tick":                  {func(r *Record) { r.Ticks, r.Calls = nil, nil; r.Settle(0) }, "done without a tick"},
-		"commit id":                {func(r *Record) { r.Base.ID = "main" }, `base commit "main"`},
-		"run id":                   {func(r *Record) { r.Run = "../x" }, `run id "../x"`},
-		"digest":                   {func(r *Record) { r.Ticks[0].Gates[0].Digest = "md5:1" }, "want SHA-256"},
-		"log elsewhere":            {func(r *Record) { r.Ticks[0].Gates[0].Log = "../../x.log.gz" }, "is not a file beside"},
-		"INV-27 log of the proof":  {func(r *Record) { r.Ticks[0].Proof[0].Log = "gate-01-a.log.gz" }, "held out and has a log"},
-		"INV-27 log of acceptance": {func(r *Record) { r.Baseline[1].Log = "gate-00-a.log.gz" }, "held out and has a log"},
-		"INV-27 time of the proof": {func(r *Record) { r.Ticks[0].Proof[0].At = 40_000 }, "held out and says when it began"},
-		"passed with an exit code": {func(r *Record) { r.Ticks[0].Gates[0].ExitCode = 3 }, "passed with exit code 3"},
-		"proof elsewhere":          {func(r *Record) { r.Ticks[0].Proof[0].Where = "gate" }, `ran in "gate"`},
-		"times":                    {func(r *Record) { r.Ended = r.Started.Add(-time.Hour) }, "want two times in order"},
-		"schema":                   {func(r *Record) { r.Schema = 0 }, "schema is 0"},
+		"INV-54 calls":              {func(r *Record) { r.Totals.Calls++ }, "totals say 5 calls, the record has 4"},
+		"INV-54 ticks":              {func(r *Record) { r.Totals.Ticks = 1 }, "totals say 1 ticks"},
+		"INV-54 dollars":            {func(r *Record) { r.Totals.CostUSD++ }, "totals say 0.077600001"},
+		"INV-54 dollars of a call":  {func(r *Record) { r.Calls[0].CostUSD++ }, "the calls"},
+		"INV-54 dollars of a tick":  {func(r *Record) { r.Ticks[0].CostUSD++ }, "tick 1 says it cost"},
+		"INV-54 issue":              {func(r *Record) { r.Totals.IssueUSD = 1 }, "the issue cost"},
+		"INV-54 negative":           {func(r *Record) { r.Calls[0].CostUSD = -1 }, "costs -$"},
+		"INV-54 duration":           {func(r *Record) { r.Totals.Millis++ }, "ms, the times"},
+		"INV-54 ticks too long":     {func(r *Record) { r.Ticks[0].Millis = 1e9 }, "the whole run"},
+		"INV-54 call of no tick":    {func(r *Record) { r.Calls[0].Tick = 9 }, "belongs to tick 9"},
+		"exit code":                 {func(r *Record) { r.ExitCode = 2 }, "terminal done has exit code 2, want 0"},
+		"terminal":                  {func(r *Record) { r.Terminal = "great" }, `"great" is not one`},
+		"reason":                    {func(r *Record) { r.Reason = "" }, "every ending is told"},
+		"tick numbers":              {func(r *Record) { r.Ticks[1].N = 3 }, "tick 3 follows tick 1"},
+		"first tick":                {func(r *Record) { r.Ticks[0].N, r.Ticks[1].N = 4, 5 }, "first tick is 4"},
+		"head":                      {func(r *Record) { r.Head = commit("3") }, "the head is not the last tick's commit"},
+		"published elsewhere":       {func(r *Record) { r.Published.Commit = hexid("9", 40) }, "is not the head"},
+		"published in a dry run":    {func(r *Record) { r.DryRun = true }, "a dry run published"},
+		"no proof":                  {func(r *Record) { r.Ticks[1].Proof = nil }, "done without a proof"},
+		"red proof":                 {func(r *Record) { r.Ticks[1].Proof[2].Status = "failed" }, "of the proof is failed"},
+		"empty change":              {func(r *Record) { r.Ticks[1].Files = nil }, "done with an empty change"},
+		"no tick":                   {func(r *Record) { r.Ticks, r.Calls = nil, nil; r.Settle(0) }, "done without a tick"},
+		"commit id":                 {func(r *Record) { r.Base.ID = "main" }, `base commit "main"`},
+		"run id":                    {func(r *Record) { r.Run = "../x" }, `run id "../x"`},
+		"digest":                    {func(r *Record) { r.Ticks[0].Gates[0].Digest = "md5:1" }, "want SHA-256"},
+		"log elsewhere":             {func(r *Record) { r.Ticks[0].Gates[0].Log = "../../x.log.gz" }, "is not a file beside"},
+		"INV-27 log of the proof":   {func(r *Record) { r.Ticks[0].Proof[0].Log = "gate-01-a.log.gz" }, "held out and has a log"},
+		"INV-27 log of acceptance":  {func(r *Record) { r.Baseline[1].Log = "gate-00-a.log.gz" }, "held out and has a log"},
+		"INV-27 time of the proof":  {func(r *Record) { r.Ticks[0].Proof[0].At = 40_000 }, "held out and says when it began"},
+		"passed with an exit code":  {func(r *Record) { r.Ticks[0].Gates[0].ExitCode = 3 }, "passed with exit code 3"},
+		"proof elsewhere":           {func(r *Record) { r.Ticks[0].Proof[0].Where = "gate" }, `ran in "gate"`},
+		"times":                     {func(r *Record) { r.Ended = r.Started.Add(-time.Hour) }, "want two times in order"},
+		"reproduced without a look": {func(r *Record) { r.Finish(Reproduced, "x", "") }, "what was compared is []"},
+		"reproduced and differs":    {func(r *Record) { looked(r, Reproduced, false) }, "reproduced, and what was compared is"},
+		"differs and is the same":   {func(r *Record) { looked(r, Differs, true) }, "nothing that was compared does"},
+		"not repeated":              {func(r *Record) { r.Finish(NotRepeated, "x", "") }, "no pull request is named"},
+		"INV-29 approved":           {func(r *Record) { looked(r, Approved, true); r.Ticks[1].Review = nil }, "approved, and the review is"},
+		"INV-29 approved by a no":   {func(r *Record) { looked(r, Approved, true); r.Ticks[1].Review = &Review{} }, "approved, and the review is"},
+		"rejected by a yes":         {func(r *Record) { looked(r, Rejected, true); r.Ticks[1].Review = &Review{Approved: true} }, "rejected, and the review is"},
+		"looked and published":      {func(r *Record) { looked(r, Reproduced, true); r.Published = sample().Published }, "a command that looks"},
+		"schema":                    {func(r *Record) { r.Schema = 0 }, "schema is 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,6 +73,13 @@ func TestARecordThatContradictsItselfIsNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// looked makes a record one of a command that looked at a pull request.
+func looked(r *Record, terminal string, same bool) {
+	r.Published = nil
+	r.Inspection = &Inspection{Number: 7, Compared: []Compared{{"tree", "a", "b", same}}}
+	r.Finish(terminal, "because", "")
 }
 
 func TestSettleMakesTotalsReconcile(t *testing.T) {

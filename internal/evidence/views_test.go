@@ -97,9 +97,11 @@ func TestTextOfStrangersIsInertInEveryView(t *testing.T) {
 		t.Run(fmt.Sprintf("INV-52 %02d", i), func(t *testing.T) {
 			t.Parallel()
 			r := poisoned(a)
+			looked := poisoned(a)
+			looked.Inspection = &Inspection{Number: 7, URL: sample().Published.URL, Branch: a, Head: a, Proved: a, Moved: a, Run: a, Compared: []Compared{{a, a, a, false}}}
 			p := Progress{Run: a, Actor: a, Agent: a, Cause: a, Now: a, Notes: []string{a}, Ticks: []TickProgress{{N: 1, Verdict: a, Steps: []Step{{a, a, a}}}}, RunURL: r.RunURL}
 			for view, body := range map[string]string{
-				"PR": PRBody(r, 0), "status": StatusComment(r, 0), "running": RunningComment(p, 0), "summary": JobSummary(r),
+				"PR": PRBody(r, 0), "status": StatusComment(r, 0), "running": RunningComment(p, 0), "summary": JobSummary(r), "answer": InspectionAnswer(looked, 0), "summary of a look": JobSummary(looked),
 			} {
 				for _, act := range acts(t, body) {
 					if !ours(act) {
@@ -199,7 +201,7 @@ func TestViewsKeepWithinEveryLimitAndSayWhatIsCut(t *testing.T) {
 	full, fullBig := len(PRBody(small, 10<<20)), len(PRBody(big, 10<<20))
 	for _, limit := range []int{300, 2000, full - 1, full, full + 1, 20_000, MaxGitHubBody, 1_048_576} {
 		for name, r := range map[string]Record{"small": small, "huge": big} {
-			for view, body := range map[string]string{"PR": PRBody(r, limit), "status": StatusComment(r, limit)} {
+			for view, body := range map[string]string{"PR": PRBody(r, limit), "status": StatusComment(r, limit), "answer": InspectionAnswer(r, limit)} {
 				if len(body) > limit {
 					t.Errorf("INV-52: %s %s: %d bytes in a limit of %d", name, view, len(body), limit)
 				}

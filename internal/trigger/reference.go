@@ -55,7 +55,7 @@ what the draft's text claims. It ends ` + "`reproduced`, `differs` or `not_repea
 - What gates print is not kept, and of a held-out gate is told whether it passed and nothing more.
 - It takes no lease: it waits for no run and no run for it. One that works on the issue meanwhile is named, and so is where the branch has moved.
 - The check ` + "`Proctor`" + ` of the head is written anew where the head is exactly the proved commit: failed for ` + "`differs`" + `, and passed for ` + "`reproduced`" + ` only if the issue's checkpoint
-  knows commit, base and run as well, since the draft's text can be edited by whoever may write. ` + "`not_repeated`" + ` leaves it as it is.
+  knows commit, base and run as well, since the draft's text can be edited by whoever may write. GitLab keeps the words of a status that has the same state already. ` + "`not_repeated`" + ` leaves it as it is.
 
 ` + "`review`" + ` has the reviewer read the whole difference between the head and where it left the default branch, people's commits included, with the goal and what the last published round was asked for. It takes model, criteria and
 ` + "`review.command`" + ` of the default branch as it is now, also where ` + "`review.enabled`" + ` is false. It ends ` + "`approved`, `rejected`, `judge_unavailable`, `stopped_budget` or `stopped_time`" + `, and the answer has the findings with file and line, the verdict and the cost.

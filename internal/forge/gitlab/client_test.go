@@ -102,6 +102,16 @@ func TestATriggerTokenStartsAPipelineWithTheInputsAsVariables(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"PROCTOR_ISSUE": "7", "PROCTOR_ID": "p-1"}, p[0].Variables); d != "" {
 		t.Errorf("variables (-want +got):\n%s", d)
 	}
+	// A comment's pipeline has a resource group of its own; a review's, which starts a run, has the issue's.
+	for request, group := range map[string]string{"command=stop&comment=5": "-p-2", "review=5&change=3": ""} {
+		if err := w.Forge.(forge.Dispatcher).Dispatch(t.Context(), "", "main", map[string]string{"issue": "7", "proctor_id": "p-2", "request": request}); err != nil {
+			t.Fatal(err)
+		}
+		p := w.Site.(*forgetest.GitLab).Pipelines()
+		if got := p[len(p)-1].Variables["PROCTOR_GROUP"]; got != group {
+			t.Errorf("%s: group %q, want %q", request, got, group)
+		}
+	}
 }
 
 // INV-47: a pipeline is told by its id with two calls, and found with one look at it, however many were started after it.
