@@ -74,3 +74,14 @@ func TestABodyThatIsNotOursClaimsNothing(t *testing.T) {
 		t.Fatal("the control claims nothing")
 	}
 }
+
+// INV-15: a head is what was proved where it is that commit, or the one that the forge signed in its place; the proved one is then not the head.
+func TestAClaimKnowsItsCommitOnTheBranch(t *testing.T) {
+	t.Parallel()
+	plain, signed := Claim{Head: Commit{ID: "a"}}, Claim{Head: Commit{ID: "a"}, Pushed: "b"}
+	for commit, want := range map[string][2]bool{"a": {true, false}, "b": {false, true}, "c": {}, "": {}} {
+		if got := [2]bool{plain.Proves(commit), signed.Proves(commit)}; got != want {
+			t.Errorf("%q: plain and signed say %v, want %v", commit, got, want)
+		}
+	}
+}
