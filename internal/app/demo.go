@@ -231,7 +231,10 @@ func (s *stage) tell(rec evidence.Record) error {
 		v.say("next         %s", rec.Next)
 	} else {
 		v.say("%s, on a forge that has ended with the demo: its text and commits are kept", v.paint(green, fmt.Sprintf("Draft pull request #%d", r.PullRequest)))
-		v.say("proved by    %s, in a pristine checkout of %s", oneOf(r.ProvedBy), short(r.Commit))
+		v.say("proved by    %s, in a pristine checkout of %s", oneOf(r.ProvedBy), short(rec.Head.ID))
+		if g := rec.Signing; g != nil {
+			v.say("pushed as    %s, %s", short(r.Commit), g.Said())
+		}
 	}
 	v.say("cost         %s in %s over %s (metered for real, paid to a stand-in)", rec.Totals.CostUSD, plural(int64(r.Calls), "model call"), plural(int64(r.Ticks), "tick"))
 	v.say("report       %s", r.Report)
