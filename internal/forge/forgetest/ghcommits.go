@@ -53,9 +53,9 @@ func createCommit(c *call) (int, any, error) {
 	}
 	switch kinds := c.g.repo.kinds(c.r.Context(), append([]string{in.Tree}, in.Parents...)...); {
 	case kinds[0] != "tree":
-		return 0, nil, refuse(http.StatusUnprocessableEntity, "Tree SHA does not exist")
+		return 0, nil, unprocessable("Tree SHA does not exist")
 	case slices.ContainsFunc(kinds[1:], func(kind string) bool { return kind != "commit" }):
-		return 0, nil, refuse(http.StatusUnprocessableEntity, "Parent SHA does not exist or is not a commit object")
+		return 0, nil, unprocessable("Parent SHA does not exist or is not a commit object")
 	}
 	signs := (c.token.Job || c.token.Installation) && in.Author == nil && in.Committer == nil && in.Signature == "" && !c.g.signingOff
 	a := c.g.user(c.token.Login)
@@ -94,6 +94,13 @@ func createCommit(c *call) (int, any, error) {
 		"author": author.json(), "committer": committer.json(), "message": in.Message, "tree": obj{"sha": in.Tree, "url": c.g.repoURL() + "/git/trees/" + in.Tree},
 		"parents": parents, "verification": verification,
 	}, nil
+}
+
+// unprocessable is a 422 as the description has it for this call: without the status in words that refusals carry otherwise.
+func unprocessable(message string) *apiError {
+	e := refuse(http.StatusUnprocessableEntity, message)
+	delete(e.body, "status")
+	return e
 }
 
 // mailHost is of the addresses that the forge gives out.
