@@ -167,11 +167,12 @@ func held(env Env, values ...string) []string {
 	return out
 }
 
+// modelKey is the credential for the Anthropic API. What stands around a value was pasted along.
 func modelKey(apiKey, oauth string) meter.Credential {
-	if apiKey != "" {
+	if apiKey = strings.TrimSpace(apiKey); apiKey != "" {
 		return meter.Credential{Kind: meter.APIKey, Value: apiKey}
 	}
-	return meter.Credential{Kind: meter.Bearer, Value: oauth}
+	return meter.Credential{Kind: meter.Bearer, Value: strings.TrimSpace(oauth)}
 }
 
 func first(values ...string) string {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/proctor-ci/proctor/internal/meter"
 )
@@ -11,7 +12,7 @@ const defaultOpenAIAt = "https://api.openai.com/v1"
 
 // openAI is the provider of the OpenAI APIs, OpenAI itself or a compatible server; without a key there is none.
 func openAI(key, at string) meter.Provider {
-	return meter.Provider{API: meter.OpenAI, Upstream: first(at, defaultOpenAIAt), Key: meter.Credential{Value: key}}
+	return meter.Provider{API: meter.OpenAI, Upstream: first(at, defaultOpenAIAt), Key: meter.Credential{Value: strings.TrimSpace(key)}}
 }
 
 // defaultGeminiAt is where Google's own clients go.
@@ -19,7 +20,7 @@ const defaultGeminiAt = "https://generativelanguage.googleapis.com"
 
 // gemini is the provider of the Gemini API; without a key there is none.
 func gemini(key, at string) meter.Provider {
-	return meter.Provider{API: meter.Gemini, Upstream: first(at, defaultGeminiAt), Key: meter.Credential{Value: key}}
+	return meter.Provider{API: meter.Gemini, Upstream: first(at, defaultGeminiAt), Key: meter.Credential{Value: strings.TrimSpace(key)}}
 }
 
 // apiOf says which model API an agent speaks; empty: none, or whatever a program of one's own likes.
@@ -57,12 +58,35 @@ func (s *session) unpriced() []string {
 	return out
 }
 
-// providers are those that the run has a use and a key for, and an error that names the key that is missing.
+// keyNames are the variables that hold a provider's key; a job's inputs have the same names, in small letters.
+var keyNames = map[meter.API]string{
+	meter.Anthropic: "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN", meter.OpenAI: "OPENAI_API_KEY", meter.Gemini: "GEMINI_API_KEY",
+}
+
+// keyFault is what a key holds and none can, since it travels in one line of a header: "" for nothing.
+func keyFault(key string) string {
+	switch {
+	case strings.ContainsAny(key, "\r\n"):
+		return "a line break"
+	case strings.ContainsAny(key, " \t"):
+		return "a blank"
+	case strings.ContainsAny(key, `"'`):
+		return "a quotation mark"
+	case strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }):
+		return "a character that no key has"
+	}
+	return ""
+}
+
+// providers are those that the run has a use and a key for, and an error that names the key that is missing or spoilt.
 func (s *session) providers() ([]meter.Provider, error) {
 	var out []meter.Provider
 	have := map[meter.API]bool{}
 	for _, p := range []meter.Provider{{API: meter.Anthropic, Upstream: s.req.modelAt, Key: s.req.key}, s.req.openAI, s.req.gemini} {
 		if p.Key.Value != "" && s.asks(p.API) {
+			if fault := keyFault(p.Key.Value); fault != "" {
+				return nil, fmt.Errorf("the key for the %s API holds %s, so no server would take it. Next: store it again: the key alone, in one line, without quotes (%s)", p.API, fault, keyNames[p.API])
+			}
 			out, have[p.API] = append(out, p), true
 		}
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/proctor-ci/proctor/internal/config"
@@ -46,5 +47,32 @@ func TestOnlyTheAPIsAndModelsOfTheRunAreOpened(t *testing.T) {
 		if got := s.unpriced(); got != nil {
 			t.Errorf("%s: without a price %q, want none", c.name, got)
 		}
+	}
+}
+
+// A key travels in one line of a header: what was pasted along is taken off, what is inside it is named before anything is started.
+func TestASpoiltKeyIsNamedBeforeAnythingIsStarted(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"sk-ant-1": "", " sk-ant-1\r\n": "", "any-word": "",
+		"sk-ant\n1": "a line break", "sk ant": "a blank", `"sk-ant-1"`: "a quotation mark", "sk-ant-\u00e9": "a character that no key has",
+	} {
+		for _, agentName := range []string{"claude-code", "openai", "gemini"} {
+			s := &session{}
+			s.req.dryRun = true
+			s.req.modelAt, s.req.key = defaultModelAt, modelKey(key, "")
+			s.req.openAI, s.req.gemini = openAI(key, ""), gemini(key, "")
+			s.cfg.Agent.Name = agentName
+			_, err := s.providers()
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Next: ")) {
+				t.Errorf("%s with the key %q: %v, want %q", agentName, key, err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "sk") {
+				t.Errorf("%s: the message shows the key: %v", agentName, err)
+			}
+		}
+	}
+	if got := modelKey(" \n", " token\n"); got != (meter.Credential{Kind: meter.Bearer, Value: "token"}) {
+		t.Errorf("a blank key hides the token: %v", got)
 	}
 }
