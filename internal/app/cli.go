@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/proctor-ci/proctor/internal/sandbox"
 )
@@ -24,7 +25,7 @@ func CLI(ctx context.Context, env Env) int {
 		if errors.As(err, &e) && e.next != "" {
 			fmt.Fprintf(env.Stderr, "proctor: %v. Next: %s\n", err, e.next)
 		} else if strings.HasPrefix(err.Error(), "unknown command") {
-			fmt.Fprintf(env.Stderr, "proctor: %v. Next: proctor --help lists the commands\n", err)
+			fmt.Fprintf(env.Stderr, "proctor: %s\n", unknownCommand(err))
 		} else {
 			fmt.Fprintln(env.Stderr, "proctor:", err)
 		}
@@ -49,10 +50,32 @@ Start with:  proctor demo      the main job on this machine, nothing set up, not
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w. Next: %s --help lists the flags", err, c.CommandPath())
+		return fmt.Errorf("%w. Next: %s --help lists the flags", plainFlag(err), c.CommandPath())
 	})
 	root.AddCommand(demoCommand(env, code), runCommand(env, code), verifyCommand(env, code), reviewCommand(env, code), reportCommand(env), watchCommand(env, code), initCommand(env), appCommand(env), doctorCommand(env, code), configCommand(env), pricesCommand(env), sandboxCommand(env, code), versionCommand(env))
 	return root
+}
+
+// unknownCommand puts cobra's suggestions, which stand in lines of their own, behind the next step.
+func unknownCommand(err error) string {
+	text, hint, _ := strings.Cut(err.Error(), "\n\nDid you mean this?")
+	if names := strings.Fields(hint); len(names) > 0 {
+		return fmt.Sprintf("%s. Next: proctor %s, if you mean that; proctor --help lists the commands", text, strings.Join(names, " or proctor "))
+	}
+	return text + ". Next: proctor --help lists the commands"
+}
+
+// plainFlag says what a flag takes where its parser speaks of Go's functions.
+func plainFlag(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	wants := map[string]string{"int": "a whole number, such as 12", "duration": "a time with its unit, such as 30m"}[bad.GetFlag().Value.Type()]
+	if wants == "" {
+		return err
+	}
+	return fmt.Errorf("--%s is %q, and has to be %s", bad.GetFlag().Name, bad.GetValue(), wants)
 }
 
 func sandboxCommand(env Env, code *int) *cobra.Command {

@@ -86,7 +86,7 @@ func (s *session) Code(ctx context.Context, t loop.Turn) (loop.AgentSeen, error)
 			return s.health(out), nil
 		}
 		used += wait
-		s.note(fmt.Sprintf("tick %d: the provider is throttling; waiting %s and trying again (%d of %d)", t.Tick, wait, try+1, rateRetries))
+		s.note(fmt.Sprintf("tick %d: the provider is throttling, overloaded or not to be reached; waiting %s and trying again (%d of %d)", t.Tick, wait, try+1, rateRetries))
 		if s.env.Sleep(ctx, wait) != nil {
 			return s.health(out), nil
 		}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/proctor-ci/proctor/internal/config"
 	"github.com/proctor-ci/proctor/internal/evidence"
@@ -29,8 +30,10 @@ type ended struct {
 func (e *ended) Error() string { return e.reason }
 func (e *ended) Unwrap() error { return e.err }
 
+// usage is a mistake of the user's. Its next step, where the text has one, is told as such and once.
 func usage(err error) error {
-	return &ended{terminal: evidence.UsageError, reason: err.Error(), err: err}
+	reason, next, _ := strings.Cut(err.Error(), ". Next: ")
+	return &ended{terminal: evidence.UsageError, reason: reason, next: next, err: err}
 }
 
 func refused(reason, next string) error {

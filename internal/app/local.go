@@ -80,8 +80,11 @@ func spinning(a *account) func() {
 }
 
 func localRequest(env Env, o localOptions) (request, error) {
-	if (o.issue == 0) == (strings.TrimSpace(o.goal) == "") {
-		return request{}, errors.New("say what to work on: either --issue N or --goal \"what to do\"")
+	switch goal := strings.TrimSpace(o.goal) != ""; {
+	case o.issue == 0 && !goal:
+		return request{}, errors.New("nothing says what to work on. Next: give --issue N or --goal \"what to do\"")
+	case o.issue != 0 && goal:
+		return request{}, errors.New("--issue and --goal are both given, and a run works on one. Next: leave one out")
 	}
 	top, err := checkoutOf(env.Dir)
 	if err != nil {

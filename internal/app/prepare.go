@@ -145,7 +145,11 @@ func (s *session) chooseAgent(ctx context.Context) error {
 	}
 	a, err := agent.New(s.cfg.Agent.Name, opts)
 	if err != nil {
-		return usage(fmt.Errorf("%s: %w", s.configName(), err))
+		place := s.configName()
+		if s.req.override.Agent != "" {
+			place = s.req.override.From + " agent" // the configuration is not to blame
+		}
+		return usage(fmt.Errorf("%s: %w", place, err))
 	}
 	if err := a.Check(ctx); err != nil {
 		return &ended{terminal: evidence.AgentUnavailable, reason: err.Error(), err: err}

@@ -164,7 +164,9 @@ func (s *session) ask(ctx context.Context, purpose string, in judge.Input, chang
 
 // unheard is what the loop hears where there is no verdict: that is no rejection.
 func unheard(err error) loop.ReviewSeen {
-	return loop.ReviewSeen{Detail: prompt.Inline(err.Error(), 300), OverBudget: overBudget(err)}
+	// The loop says that there is no verdict; what it was told need not say so again.
+	detail := strings.TrimPrefix(err.Error(), judge.ErrUnavailable.Error()+": ")
+	return loop.ReviewSeen{Detail: prompt.Inline(detail, 300), OverBudget: overBudget(err)}
 }
 
 // seenReview is a verdict as the loop and the agent get it.

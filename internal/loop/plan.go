@@ -92,7 +92,7 @@ func (s State) afterItem(l Limits, o Observation) (State, Action) {
 	case s.Spent >= l.MaxCost || s.outOfTime(l, o):
 		return s.endTick(l, o)
 	}
-	s.hold(JudgeUnavailable, "the reviewer gave no verdict on the current item of the plan: "+r.Detail, "no verdict is not a rejection: mend the reviewer, then label again to resume")
+	s.hold(JudgeUnavailable, "the reviewer gave no verdict on the current item of the plan: "+r.Detail, noVerdictNext)
 	return s.endTick(l, o)
 }
 

@@ -2,6 +2,9 @@ package loop
 
 import "fmt"
 
+// noVerdictNext is the next step where the reviewer gave no verdict.
+const noVerdictNext = "no verdict is not a rejection: label again to resume and ask once more; where it comes back, look at review.model and its key"
+
 // Action is what to do next; Stop is set with AtEnd.
 type Action struct {
 	Do     Phase
@@ -199,7 +202,7 @@ func (s State) afterReview(l Limits, o Observation) (State, Action) {
 	case s.Spent >= l.MaxCost || s.outOfTime(l, o):
 		return s.endTick(l, o)
 	default:
-		s.hold(JudgeUnavailable, "the reviewer gave no verdict: "+r.Detail, "no verdict is not a rejection: mend the reviewer, then label again to resume")
+		s.hold(JudgeUnavailable, "the reviewer gave no verdict: "+r.Detail, noVerdictNext)
 		return s.endTick(l, o)
 	}
 	if s.ending() || s.outOfTime(l, o) {
