@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,7 +95,7 @@ func initialise(env Env, o initOptions) error {
 			fmt.Fprintf(env.Stdout, "left     %s\n", l)
 		}
 	}
-	fmt.Fprint(env.Stdout, nextSteps(forge, results[0].Path))
+	fmt.Fprint(env.Stdout, nextSteps(forge, results[0].Path, keysOf(settings)))
 	if o.staged {
 		fmt.Fprint(env.Stdout, stagedSteps)
 	}
@@ -168,19 +169,30 @@ func keysOf(settings []scaffold.Setting) (out []string) {
 	return out
 }
 
-func nextSteps(forge scaffold.Forge, configPath string) string {
+func nextSteps(forge scaffold.Forge, configPath string, keys []string) string {
 	if forge == scaffold.GitLab {
-		return fmt.Sprintf(gitlabSteps, configPath)
+		return fmt.Sprintf(gitlabSteps, firstStep(configPath, keys))
 	}
-	return fmt.Sprintf(githubSteps, configPath)
+	return fmt.Sprintf(githubSteps, firstStep(configPath, keys))
+}
+
+// firstStep is what only a person can say of the gates, by the keys that init could fill in.
+func firstStep(configPath string, keys []string) string {
+	switch {
+	case !slices.Contains(keys, "gates.iteration"):
+		return "Write the command that tests this repository into gates.iteration of " + configPath + ": without one nothing can be proved."
+	case !slices.Contains(keys, "gates.acceptance.run"):
+		return "Read " + configPath + "; add a held-out acceptance gate if you have tests the agent should not see."
+	}
+	return "Read " + configPath + ": are these the commands that test this repository, and the files that the agent should not see?"
 }
 
 const githubSteps = `
 Next:
-  1. Read %s; add a held-out acceptance gate if you have tests the agent should not see.
+  1. %s
   2. Add the secret ANTHROPIC_API_KEY (Settings → Secrets and variables → Actions), and allow Actions to create pull
      requests (Settings → Actions → General → Workflow permissions).
-  3. Commit the files to the default branch, then label an issue "proctor".
+  3. Commit the files to the default branch and push. proctor doctor says what is still missing; then label an issue "proctor".
 `
 
 const stagedSteps = `
@@ -190,13 +202,14 @@ them whatever the verify job proved is published at once. Give the jobs agent an
 
 const gitlabSteps = `
 Next:
-  1. Read %s; add a held-out acceptance gate if you have tests the agent should not see. The job's image holds git, no toolchain
-     and no vendor's CLI: give the include the input image with one of yours that does (docs/image.md builds one with Claude Code and Codex).
-  2. Make a project access token (Settings → Access tokens: role Developer, scopes api and write_repository) and add it as the
+  1. %s
+     The job's image holds git, no toolchain and no vendor's CLI: give the include the input image with one of yours that does
+     (docs/image.md builds one with Claude Code and Codex).
+  2. Make a project access token, not a personal one (Settings → Access tokens: role Developer, scopes api and write_repository), and add it as the
      masked, protected variable PROCTOR_GITLAB_TOKEN, and the model's key as PROCTOR_ANTHROPIC_API_KEY (Settings → CI/CD → Variables).
      In the same place let Developers use pipeline variables.
-  3. Commit the files to the default branch. Start a run with Build → Pipelines → New pipeline and the variable PROCTOR_ISSUE, or
-     let the webhook do it at the label "proctor".
+  3. Commit the files to the default branch and push. proctor doctor says what is still missing. Start a run with Build →
+     Pipelines → New pipeline and the variable PROCTOR_ISSUE, or let the webhook do it at the label "proctor".
 
 Jobs of yours that have no rules run in that pipeline too; to keep one out, give it the rule:
     rules: [{if: $PROCTOR_ISSUE || $PROCTOR_GOAL || $PROCTOR_DOCTOR, when: never}, {when: on_success}]

@@ -77,6 +77,27 @@ func TestInitChoosesTheForgeOfTheRepository(t *testing.T) {
 	}
 }
 
+// The first next step is about what init found, and not about what it did not look for.
+func TestInitSaysWhatIsLeftToDo(t *testing.T) {
+	t.Parallel()
+	const visible = `{"scripts": {"test": "node --test"}}`
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"nothing is known":    {nil, "1. Write the command that tests this repository into gates.iteration of .github/proctor.yml"},
+		"nothing is held out": {map[string]string{"package.json": visible}, "1. Read .github/proctor.yml; add a held-out acceptance gate"},
+		"all is found": {map[string]string{
+			"package.json": `{"scripts": {"test": "node --test", "test:acceptance": "node --test tests/acceptance"}}`, "tests/acceptance/a.test.js": "",
+		}, "1. Read .github/proctor.yml: are these the commands"},
+	} {
+		out, code := proctorIn(t, freshRepository(t, "", c.files), nil, "init")
+		if code != 0 || !strings.Contains(out, c.want) || !strings.Contains(out, "proctor doctor") {
+			t.Errorf("%s: exit %d, %s, want %q", name, code, out, c.want)
+		}
+	}
+}
+
 func TestInitLeavesWhatIsThereAndShowsTheDifference(t *testing.T) {
 	t.Parallel()
 	const workflow = "name: mine\n"

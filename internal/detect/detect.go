@@ -205,7 +205,8 @@ func (p Proposal) Config() (config.Config, []string) {
 	take := func(about string, use func(Fact)) {
 		for _, f := range p.about(about) {
 			use(f)
-			assumed = append(assumed, fmt.Sprintf("%s: %s (%s; %s)", about, f.Value, f.Confidence, strings.Join(f.Evidence, ", ")))
+			how := map[Confidence]string{Sure: "by ", Likely: "likely, by ", Guess: "a guess, by "}[f.Confidence]
+			assumed = append(assumed, fmt.Sprintf("%s: %s (%s%s)", about, f.Value, how, strings.Join(f.Evidence, ", ")))
 		}
 	}
 	take(Iteration, func(f Fact) { c.Gates.Iteration = config.Shell(f.Value) })

@@ -97,11 +97,11 @@ func TestTheProposalBecomesAConfiguration(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantAssumed := []string{
-		"gates.iteration: npm test (sure; package.json)",
-		"setup: npm ci (sure; package-lock.json)",
-		"gates.acceptance.run: npm run test:acceptance (sure; package.json)",
-		"gates.acceptance.sealed: tests/acceptance/** (likely; tests/acceptance/a.test.js)",
-		"workspace.carry: node_modules (likely; package.json)",
+		"gates.iteration: npm test (by package.json)",
+		"setup: npm ci (by package-lock.json)",
+		"gates.acceptance.run: npm run test:acceptance (by package.json)",
+		"gates.acceptance.sealed: tests/acceptance/** (likely, by tests/acceptance/a.test.js)",
+		"workspace.carry: node_modules (likely, by package.json)",
 	}
 	if diff := cmp.Diff(wantAssumed, assumed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
