@@ -50,7 +50,7 @@ func actor(t trigger.Trigger, c Rules) Decision {
 		return allowed
 	}
 	if a.Is(c.Self) {
-		return refuse(ReasonSelf, "Proctor does not act on its own labels and comments: a person has to ask.")
+		return refuse(ReasonSelf, "%s is the account that this run's own token speaks for, and Proctor does not act on its own labels and comments: let another person ask, or give the run the token of an account of its own (on GitHub github.token or an App's, on GitLab a project access token).", person(a))
 	}
 	if a.Bot && !c.Admits(a.ID) {
 		return refuse(ReasonBot, "%s is a bot (account id %d): add the id to `trigger.bots` to let it ask.", person(a), a.ID)

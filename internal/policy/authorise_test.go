@@ -198,3 +198,14 @@ func TestPrecheckRefusesWithoutAnyFact(t *testing.T) {
 		t.Errorf("%+v, want closed before anything else is asked", got)
 	}
 }
+
+// A personal token makes whoever asks the account that the run works as: the refusal has to say so.
+func TestARefusalOfOurOwnAccountSaysWhichTokenToGive(t *testing.T) {
+	t.Parallel()
+	tr, f := asked()
+	r := rules()
+	r.Self = tr.Actor
+	if got := Authorise(tr, f, r); got.Reason != ReasonSelf || !strings.Contains(got.Text, "`"+tr.Actor.Login+"` is the account") || !strings.Contains(got.Text, "project access token") {
+		t.Errorf("%+v", got)
+	}
+}
