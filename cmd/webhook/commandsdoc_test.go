@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,6 +49,44 @@ func TestTheCommandReferenceHasTheHelp(t *testing.T) {
 	for _, v := range variables() {
 		if !strings.Contains(want, v.name) {
 			t.Errorf("the page does not name %s", v.name)
+		}
+	}
+}
+
+var typed = regexp.MustCompile("(?m)(?:^    |`)(?:bin/)?webhook (-[^`#\n]*)")
+
+// What a page tells people to type has to be taken, as the command line's is in internal/app.
+func TestEveryCommandOfTheWebhookInTheDocsIsTaken(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := func(args string) bool {
+		var f flags
+		fs := f.set()
+		fs.SetOutput(io.Discard)
+		err := fs.Parse(strings.Fields(args))
+		return (err == nil || errors.Is(err, flag.ErrHelp)) && fs.NArg() == 0
+	}
+	read := 0
+	for _, page := range append(pages, "../../README.md") {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range typed.FindAllStringSubmatch(string(b), -1) {
+			if read++; !taken(m[1]) {
+				t.Errorf("%s: webhook %s is not taken", filepath.Base(page), m[1])
+			}
+		}
+	}
+	if read < 6 {
+		t.Errorf("only %d commands were read", read)
+	}
+	for _, bad := range []string{"-lissten 127.0.0.1:80", "-check now"} {
+		if taken(bad) {
+			t.Errorf("the control %q is taken", bad)
 		}
 	}
 }

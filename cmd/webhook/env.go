@@ -58,6 +58,20 @@ func variables() []variable {
 	}
 }
 
+// strangers are variables that look like the webhook's own and are not: a PROCTOR_REPO would leave every repository served.
+func strangers(environ []string) []string {
+	var out []string
+	for _, line := range environ {
+		name, _, _ := strings.Cut(line, "=")
+		own := strings.TrimSuffix(strings.TrimSuffix(name, "_FILE"), "_PARAMETER")
+		if strings.HasPrefix(name, "PROCTOR_") && !slices.ContainsFunc(variables(), func(v variable) bool { return v.name == own }) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func usage(w io.Writer, fs *flag.FlagSet) {
 	fmt.Fprint(w, "webhook starts a run for every label that asks for one. It serves HTTP, or Lambda events when AWS starts it.\n\nusage: webhook [-listen ADDRESS] [-check] [-set-aside list|requeue]\n\n")
 	fs.PrintDefaults()

@@ -21,6 +21,9 @@ import (
 )
 
 func main() {
+	for _, name := range strangers(os.Environ()) {
+		fmt.Fprintf(os.Stderr, "webhook: %s is set and is no variable of the webhook's, so it does nothing here; webhook -h lists them\n", name)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
@@ -33,12 +36,23 @@ const (
 	exitFailed = 1
 )
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+type flags struct {
+	listen, aside string
+	check         bool
+}
+
+func (f *flags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 picks one")
+	fs.BoolVar(&f.check, "check", false, "check the configuration, start nothing, and exit; SSM parameters are read")
+	fs.StringVar(&f.aside, "set-aside", "", "`what` to do with the messages in PROCTOR_STORE that could not be worked on: list, or requeue")
+	return fs
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	var f flags
+	fs := f.set()
 	fs.SetOutput(stderr)
-	listen := fs.String("listen", "127.0.0.1:8080", "`address` to serve on; port 0 picks one")
-	check := fs.Bool("check", false, "check the configuration, start nothing, and exit; SSM parameters are read")
-	aside := fs.String("set-aside", "", "`what` to do with the messages in PROCTOR_STORE that could not be worked on: list, or requeue")
 	fs.Usage = func() { usage(stderr, fs) }
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -52,10 +66,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	e := env{getenv: getenv, readFile: os.ReadFile}
 	var err error
-	if *aside != "" {
-		err = setAside(e, *aside, stdout)
+	if f.aside != "" {
+		err = setAside(e, f.aside, stdout)
 	} else {
-		err = start(ctx, e, *listen, *check, slog.New(slog.NewJSONHandler(stderr, nil)), stdout)
+		err = start(ctx, e, f.listen, f.check, slog.New(slog.NewJSONHandler(stderr, nil)), stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "webhook:", err)
@@ -88,7 +102,7 @@ func start(ctx context.Context, e env, listen string, check bool, log *slog.Logg
 	case err != nil:
 		return err
 	case check:
-		fmt.Fprintln(stdout, "the configuration is complete")
+		fmt.Fprintln(stdout, "the configuration is complete; whether the forge takes it, the first delivery shows")
 		return nil
 	case onLambda:
 		// It ends with the process.

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -303,5 +304,19 @@ func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
 	code := run(context.Background(), []string{"-listen", l.Addr().String()}, settings("PROCTOR_WEBHOOK_SECRET", hookSecret, "GITHUB_APP_ID", "12", "GITHUB_APP_PRIVATE_KEY", key), io.Discard, &errs)
 	if code != exitFailed || !strings.Contains(errs.String(), "-listen") {
 		t.Errorf("exit %d: %s", code, errs.String())
+	}
+}
+
+// A misspelt PROCTOR_REPOS would leave every repository served without a word.
+func TestAVariableThatNothingReadsIsNamed(t *testing.T) {
+	t.Parallel()
+	got := strangers([]string{"PROCTOR_REPO=octo/*", "PROCTOR_REPOS=octo/*", "PROCTOR_WEBHOOK_SECRET_FILE=/x", "GITHUB_APP_PRIVATE_KEY_PARAMETER=/x", "PROCTOR_SECRET_FILE=/x", "PATH=/bin", "HOME="})
+	if want := []string{"PROCTOR_REPO", "PROCTOR_SECRET_FILE"}; !slices.Equal(got, want) {
+		t.Errorf("names %q, want %q", got, want)
+	}
+	for _, v := range variables() {
+		if got := strangers([]string{v.name + "=x"}); got != nil {
+			t.Errorf("names %q, which is read", got)
+		}
 	}
 }

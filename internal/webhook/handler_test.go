@@ -300,3 +300,20 @@ func TestHealthIsAnsweredWithoutALogLine(t *testing.T) {
 		t.Error(r.log.String())
 	}
 }
+
+// Whoever looks at the forge's list of deliveries sees what to do about those that start nothing by mistake.
+func TestAnAnswerToAMistakeNamesTheSetting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	if got := r.deliver("issues", "d1", labeled(3, map[string]any{"label.name": "Proctr"})); !strings.Contains(got.Raw, "PROCTOR_LABEL") {
+		t.Errorf("another label: %s", got.Raw)
+	}
+	forged := githubRequest("issues", "d2", labeled(3, nil))
+	forged.Header.Set("X-Hub-Signature-256", sign("another secret than ours", labeled(3, nil)))
+	if got := send(r.h, forged); got.Code != http.StatusUnauthorized || !strings.Contains(got.Raw, "PROCTOR_WEBHOOK_SECRET") {
+		t.Errorf("another secret: %s", got.Raw)
+	}
+	if got := r.deliver("issues", "d3", labeled(3, nil)); strings.Contains(got.Raw, "hint") {
+		t.Errorf("what is right gets a hint: %s", got.Raw)
+	}
+}

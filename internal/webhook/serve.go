@@ -150,7 +150,7 @@ func checkEncoding(h http.Header) (answer, bool) {
 // authentic verifies the delivery as the forge whose headers it carries. Headers of both are refused:
 // whoever sends those picks which check to pass.
 func (h *Handler) authentic(hd http.Header, body []byte, d *delivery) (event string, a answer, ok bool) {
-	refused := invalid(http.StatusUnauthorized, "signature", "the delivery is not signed with a secret that is set here")
+	refused := invalid(http.StatusUnauthorized, "signature", "the delivery is not signed with a secret that is set here: enter the value of PROCTOR_WEBHOOK_SECRET, or on GitLab of PROCTOR_GITLAB_WEBHOOK_TOKEN, at the forge")
 	gitlab := len(hd[headerLabEvent])+len(hd[headerLabToken])+len(hd[headerHookSig]) > 0
 	github := len(hd[headerHubEvent])+len(hd[headerHubSignature]) > 0
 	switch {
@@ -202,7 +202,11 @@ func (h *Handler) read(body []byte, d *delivery) (answer, bool) {
 	var ignored *trigger.Ignored
 	switch {
 	case errors.As(err, &ignored):
-		return accepted(StatusIgnored, string(ignored.Reason)), true
+		a := accepted(StatusIgnored, string(ignored.Reason))
+		if ignored.Reason == trigger.ReasonLabel {
+			a.Hint = "another label than the one that starts runs: PROCTOR_LABEL, or proctor where it is not set"
+		}
+		return a, true
 	case err != nil:
 		return invalid(http.StatusBadRequest, "shape", "the body is not the event that its header names"), true
 	}
