@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 
@@ -82,25 +83,68 @@ func pages(t *testing.T) []string {
 	return list
 }
 
-var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 
+// A link leads to a file, and one with an anchor to a heading of it.
 func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	found := 0
+	found, anchored := 0, 0
 	for _, page := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
-			if strings.Contains(m[1], "://") {
+			if strings.Contains(m[1], "://") || m[1]+m[2] == "" {
 				continue
 			}
 			found++
-			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), m[1])); err != nil {
+			to := page
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(page), m[1])
+			}
+			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
 				t.Errorf("%s: %s leads nowhere", page, m[1])
+				continue
+			}
+			if m[2] == "" || filepath.Ext(to) != ".md" {
+				continue
+			}
+			anchored++
+			if !slices.Contains(anchors(read(t, to)), m[2][1:]) {
+				t.Errorf("%s: %s has no heading for %s", page, to, m[2])
 			}
 		}
 	}
-	if found < 30 {
-		t.Errorf("only %d links were found", found)
+	if found < 30 || anchored < 10 {
+		t.Errorf("only %d links were found, %d with an anchor", found, anchored)
 	}
+	want := []string{"one-more-proctor_x", "what-is-it", "what-is-it-1"}
+	if got := anchors("# One more: `PROCTOR_X`\n```sh\n# no heading\n```\n## What is it?\n## What *is* it\n"); !slices.Equal(got, want) {
+		t.Errorf("the control has the anchors %q, want %q", got, want)
+	}
+}
+
+var heading = regexp.MustCompile("(?m)^#{1,6} +(.+?) *#*$")
+
+// anchors are what GitHub makes of a page's headings: small letters, dashes for blanks, other signs gone, a number where one comes again.
+func anchors(page string) []string {
+	var out []string
+	seen := map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		again := seen[name]
+		seen[name]++
+		if again > 0 {
+			name += "-" + strconv.Itoa(again)
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 var fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
