@@ -52,7 +52,7 @@ Start with:  proctor demo      the main job on this machine, nothing set up, not
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w. Next: %s --help lists the flags", plainFlag(err), c.CommandPath())
 	})
-	root.AddCommand(demoCommand(env, code), runCommand(env, code), verifyCommand(env, code), reviewCommand(env, code), reportCommand(env), watchCommand(env, code), initCommand(env), appCommand(env), doctorCommand(env, code), configCommand(env), pricesCommand(env), sandboxCommand(env, code), versionCommand(env))
+	root.AddCommand(demoCommand(env, code), runCommand(env, code), verifyCommand(env, code), reviewCommand(env, code), reportCommand(env), watchCommand(env, code), detectCommand(env), initCommand(env), appCommand(env), doctorCommand(env, code), configCommand(env), pricesCommand(env), sandboxCommand(env, code), versionCommand(env))
 	return root
 }
 
