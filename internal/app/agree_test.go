@@ -79,6 +79,14 @@ func TestInputsOfTheActionTheProgramAndTheTemplatesAgree(t *testing.T) {
 	if err != nil || len(templates) < 3 {
 		t.Fatalf("%d templates: %v", len(templates), err)
 	}
+	raw, err := os.ReadFile("../../host/action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var host metadata // has inputs beside the container action's
+	if err := yaml.Unmarshal(raw, &host); err != nil {
+		t.Fatal(err)
+	}
 	type inputs map[string]struct{ Description string }
 	for _, path := range templates {
 		data, err := os.ReadFile(path)
@@ -118,14 +126,18 @@ func TestInputsOfTheActionTheProgramAndTheTemplatesAgree(t *testing.T) {
 				}
 				ours++
 				for name := range s.With {
-					if _, known := action.Inputs[name]; !known {
+					if _, known := host.Inputs[name]; !known {
 						t.Errorf("%s: the action has no input %s", path, name)
 					}
 				}
 			}
 		}
-		if ours != 1 {
-			t.Errorf("%s runs the action %d times", path, ours)
+		want := 1
+		if filepath.Base(path) == "staged.yml" {
+			want = len([]stageName{stageAgent, stageVerify, stagePublish, stageTell})
+		}
+		if ours != want {
+			t.Errorf("%s runs the action %d times, want %d", path, ours, want)
 		}
 		for out := range action.Outputs {
 			if action.Outputs[out].Description == "" {
