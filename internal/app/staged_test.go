@@ -124,3 +124,23 @@ func TestASplitRunPublishesWhatAFreshMachineProved(t *testing.T) {
 		}
 	}
 }
+
+// INV-15: where the forge signs, the publish job has it sign what the fresh machine proved, and pushes that: the same tree under another id. Its checkpoint
+// is what the forge has the trees from.
+func TestASplitRunsCommitsAreSigned(t *testing.T) {
+	w := open(t, setting{
+		byLabel: true, signs: true, plan: []tick{{spend(1000, 100), reply(allRight)}}, workflow: staged(nil),
+		config: map[string]string{"publish": "{signing: required}"},
+	})
+	w.runner.Approve = func(string) bool { return true }
+	w.ask()
+	jobs := w.chain()
+	if got := endings(jobs); got != "agent success, verify success, publish success, tell skipped" {
+		t.Fatalf("jobs: %s", got)
+	}
+	verify, rec, pulls := recordOf(t, jobs["verify"]), recordOf(t, jobs["publish"]), w.hub.Pulls()
+	g := rec.Signing
+	if len(pulls) != 1 || g == nil || !g.Signed || g.Proved != *verify.Head || pulls[0].HeadSHA != g.Pushed.ID || g.Pushed.ID == verify.Head.ID || g.Pushed.Tree != verify.Head.Tree {
+		t.Fatalf("INV-15 pulls %+v, verify %+v, signing %+v", pulls, verify.Head, g)
+	}
+}
