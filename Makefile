@@ -58,6 +58,13 @@ kills: ## kill a six-tick run at 100 random moments, resume it each time, and te
 rows: ## play the rest of the long tables of whole runs, of which make test plays the first rows: cheats, stories on every forge, doctor's findings
 	PROCTOR_TEST_ROWS=rest $(GO) test -count=1 -timeout 60m -run 'TestNoCheatingAgentEndsDone|TestEveryForgeTellsTheSameStory|TestDoctorNames' ./internal/app
 
+CLAUDE = $(CURDIR)/e2e/agents/node_modules/@anthropic-ai/claude-code-linux-x64
+
+.PHONY: rounds
+rounds: ## play rounds on drafts of both forges with the real Claude Code: threads, a moved base, a conflict, CI that failed, a person's commit
+	cd e2e/agents && npm ci --ignore-scripts --omit=optional --no-audit --no-fund
+	PATH="$(CLAUDE):$$PATH" PROCTOR_TEST_AGENT=claude-code PROCTOR_TEST_ROWS=all $(GO) test -count=1 -timeout 60m -v -run 'TestAFixWorksOnThePull|TestAReview(ThatRequestsChanges|OnGitLab)StartsARound|TestARoundJoinsABase|TestEveryForgeTellsTheSameStory/CI_fails' ./internal/app
+
 .PHONY: lint
 lint: ## gofmt, go vet and, where they are installed, golangci-lint and actionlint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: gofmt -w ."; exit 1; }

@@ -89,6 +89,7 @@ func TestALabelBecomesAProvedDraft(t *testing.T) {
 		want := map[string]string{
 			"terminal": "done", "reason": j.rec.Reason, "branch": w.branch(), "commit": j.rec.Head.ID, "pull-request": fmt.Sprint(p.Number),
 			"pull-request-url": p.URL, "cost-usd": j.rec.Totals.CostUSD.Decimal(), "ticks": "2", "run": j.rec.Run, "report": j.reports,
+			"stage": "all", "exit": "0", "verified": "",
 		}
 		if d := cmp.Diff(want, j.out); d != "" {
 			t.Errorf("outputs (-want +got):\n%s", d)

@@ -79,7 +79,7 @@ func TestEgressGoesToTheListedHostsAndInAProofToNone(t *testing.T) {
 			"setup":   "['mkdir -p ignored && printf %s \"$http_proxy\" > ignored/proxy && " + fetch + "http://registry.example.com/dep > ignored/dep']",
 		},
 		plan: []tick{{
-			sh(fetch + "http://agent.example.com/ http://agent.example.com:81/ http://evil.example.org/ http://inside.example.net/ http://169.254.169.254/latest/ " + direct + " > found.txt; env | grep -i _proxy | sed 's/:[0-9]*$//' | sort >> found.txt"),
+			sh(fetch + "http://agent.example.com/ http://agent.example.com:81/ http://evil.example.org/ http://inside.example.net/ http://169.254.169.254/latest/ " + direct + " | sed s,/latest/,/newest/, > found.txt; env | grep -i _proxy | sed 's/:[0-9]*$//' | sort >> found.txt"),
 			reply(allRight),
 		}},
 	})
@@ -88,7 +88,7 @@ func TestEgressGoesToTheListedHostsAndInAProofToNone(t *testing.T) {
 http://agent.example.com:81/ 403
 http://evil.example.org/ 403
 http://inside.example.net/ 403
-http://169.254.169.254/latest/ 403
+http://169.254.169.254/newest/ 403
 ` + direct + ` unreachable
 HTTPS_PROXY=http://127.0.0.1
 HTTP_PROXY=http://127.0.0.1

@@ -36,6 +36,7 @@ const labBot = "project_4200_bot_1"
 
 func openLab(t *testing.T, s setting) *labWorld {
 	t.Helper()
+	s = s.played()
 	model := again(t, s) // for its model server
 	w := &labWorld{t: t, dir: model.dir, model: model}
 	s.mark = sealedMark
@@ -74,6 +75,9 @@ func openLab(t *testing.T, s setting) *labWorld {
 			"PROCTOR_GITLAB_TOKEN": lab.NewToken(forgetest.GitLabToken{Login: labBot}), "PROCTOR_ANTHROPIC_API_KEY": model.key,
 			"PROCTOR_MODEL_BASE_URL": model.runner.Actions[0].Env["ANTHROPIC_BASE_URL"],
 		}),
+	}
+	if path := model.runner.Actions[0].Env["PATH"]; path != "" {
+		w.runner.Variables["PATH"] = path
 	}
 	w.issue = lab.OpenIssue("The answer is wrong", "It should be **right**.", asker)
 	return w

@@ -78,7 +78,7 @@ func TestAHostileIssueIsDataEverywhere(t *testing.T) {
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("INV-43 a shell ran text of the issue")
 	}
-	if names := slices.Sorted(maps.Keys(j.out)); !slices.Equal(names, []string{"branch", "commit", "cost-usd", "pull-request", "pull-request-url", "reason", "report", "run", "terminal", "ticks"}) {
+	if names := slices.Sorted(maps.Keys(j.out)); !slices.Equal(names, []string{"branch", "commit", "cost-usd", "exit", "pull-request", "pull-request-url", "reason", "report", "run", "stage", "terminal", "ticks", "verified"}) {
 		t.Errorf("outputs %q", names)
 	}
 	p := w.hub.Pulls()[0]

@@ -193,16 +193,15 @@ func TestAMachineLostWhilePublishingIsMendedByTheNextAttempt(t *testing.T) {
 	}{
 		{"before the day's money is reserved", push, 1, push, 0, 1, false},
 		{"before money is held", push, 2, push, 0, 1, false},
-		{"before the tick's checkpoint", push, 3, push, 0, 2, false},
-		{"between the proof and its end", push, 4, push, 0, 1, false},
-		{"before the branch is pushed", push, 5, push, 0, 1, false},
-		{"between the branch and the pull request", push, 6, "POST /repos/*/*/pulls", 0, 1, false},
+		{"before the checkpoint of the tick and its end", push, 3, push, 0, 2, false},
+		{"before the branch is pushed", push, 4, push, 0, 1, false},
+		{"between the branch and the pull request", push, 5, "POST /repos/*/*/pulls", 0, 1, false},
 		{"between the pull request and its checkpoint", "POST /repos/*/*/pulls", 1, push, 1, 1, false},
-		{"between the last checkpoint and the labels", push, 7, "POST /repos/*/*/issues/*/labels", 1, 1, false},
+		{"between the last checkpoint and the labels", push, 6, "POST /repos/*/*/issues/*/labels", 1, 1, false},
 		{"between the labels and the end of the day's reservation", "POST /repos/*/*/issues/*/labels", 2, push, 1, 1, false},
 		{"between what the forge signed and its checkpoint", "POST /repos/*/*/git/commits", 1, push, 0, 1, true},
-		{"between what the forge signed and its push", push, 6, push, 0, 1, true},
-		{"between the signed branch and the pull request", push, 7, "POST /repos/*/*/pulls", 0, 1, true},
+		{"between what the forge signed and its push", push, 5, push, 0, 1, true},
+		{"between the signed branch and the pull request", push, 6, "POST /repos/*/*/pulls", 0, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := open(t, setting{plan: []tick{{spend(10, 10), reply(allRight)}}, byLabel: true, config: map[string]string{"gates": visibleGates, "stops": "{max_ticks: 1}"}, signs: c.signs})

@@ -90,6 +90,7 @@ func open(t *testing.T, s setting) *world {
 // again makes one more world in a test that has opened one.
 func again(t *testing.T, s setting) *world {
 	t.Helper()
+	s = s.played()
 	w := &world{t: t, dir: t.TempDir(), peoples: []string{"refs/heads/" + base}, called: make(chan struct{}, 1000), env: s.env, key: "sk-" + "e2e-" + strings.Repeat("k3y", 12)}
 	// The untrusted processes have a user of their own, who must be able to come by.
 	if err := os.Chmod(filepath.Dir(w.dir), 0o711); err != nil {
@@ -137,6 +138,9 @@ func again(t *testing.T, s setting) *world {
 	w.runner = forgetest.Runner{
 		GitHub: hub, Dir: filepath.Join(w.dir, "jobs"), Secrets: map[string]string{"ANTHROPIC_API_KEY": w.key},
 		Actions: []forgetest.Action{{Uses: "proctor-ci/proctor/host", Metadata: proctor.ActionMetadata, Binary: self, Env: map[string]string{"ANTHROPIC_BASE_URL": server.URL}}},
+	}
+	if os.Getenv(realAgent) != "" {
+		w.runner.Actions[0].Env["PATH"] = os.Getenv("PATH") // else the runner's own
 	}
 	if !s.byLabel {
 		w.serveWebhook(s.exchange)

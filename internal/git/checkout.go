@@ -166,7 +166,7 @@ func (c *checkout) ref(name string) (string, error) {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("there is no commit at %q: the repository is empty, or the ref was not fetched. Next: commit what a run should begin from, or fetch it", name)
+	return "", fmt.Errorf("there is no commit at %q: the repository is empty, or the ref was not fetched. Next: make the first commit: `git add -A && git commit -m \"First commit\"`; in a clone without its history, `git fetch`", name)
 }
 
 // advice says what brings a missing object, for the kind of checkout it is.
