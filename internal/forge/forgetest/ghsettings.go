@@ -15,7 +15,7 @@ func (g *GitHub) settingRoutes() []route {
 		{"GET /repos/{owner}/{repo}/actions/workflows/{file}", "actions", "read", getWorkflow},
 		{"GET /repos/{owner}/{repo}/actions/permissions", "administration", "read", getActionsPermissions},
 		{"GET /repos/{owner}/{repo}/actions/permissions/workflow", "administration", "read", getWorkflowPermissions},
-		{"GET /repos/{owner}/{repo}/rules/branches/{branch...}", "metadata", "read", getBranchRules},
+		{"GET /repos/{owner}/{repo}/rules/branches/{branch}", "metadata", "read", getBranchRules},
 		{"GET /repos/{owner}/{repo}/actions/secrets", "secrets", "read", listSecrets},
 		{"GET /repos/{owner}/{repo}/actions/organization-secrets", "secrets", "read", listOrgSecrets},
 		{"DELETE /repos/{owner}/{repo}/git/refs/{ref...}", "contents", "write", deleteRef},

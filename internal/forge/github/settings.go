@@ -127,7 +127,7 @@ func (c *Client) branchRules(ctx context.Context, branch string) forge.Setting {
 	const name = "branch-rules"
 	var rules []*github.RepositoryRule
 	err := c.ask(ctx, "read the rules of "+branch, permMetadata, func(ctx context.Context) (resp *github.Response, err error) {
-		rules, resp, err = c.api.Repositories.GetRulesForBranch(ctx, c.owner, c.repo, branch)
+		rules, resp, err = c.api.Repositories.GetRulesForBranch(ctx, c.owner, c.repo, segment(branch))
 		return resp, err
 	})
 	if err != nil {
