@@ -197,34 +197,6 @@ func TestASummaryBeginsWithWhatFailedAndHoldsNoMarkOfAnybody(t *testing.T) {
 	}
 }
 
-func TestASplitRunsJobsEachNeedTheirOwn(t *testing.T) {
-	t.Parallel()
-	b, err := os.ReadFile("../../templates/github/staged.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	right := string(b)
-	if found := Workflow("w.yml", b, config.Default()); len(failures(found)) != 0 {
-		t.Fatalf("the control: %+v", found)
-	}
-	publish := right[strings.Index(right, "\n  publish:\n"):strings.Index(right, "\n  tell:\n")]
-	agent := right[strings.Index(right, "\n  agent:\n"):strings.Index(right, "\n  verify:\n")]
-	for name, c := range map[string]struct{ was, job, now, check, fix string }{
-		"an agent that can push":   {agent, "contents: read", "contents: write", "workflow.permissions", "contents: read"},
-		"an agent that is stopped": {agent, "timeout-minutes: 75", "timeout-minutes: 20", "workflow.timeout", "timeout-minutes: 60"},
-		"a publisher that cannot":  {publish, "pull-requests: write", "pull-requests: read", "workflow.permissions", "`pull-requests: write`"},
-	} {
-		if !strings.Contains(c.was, c.job) {
-			t.Errorf("%s: the job no longer holds %q", name, c.job)
-			continue
-		}
-		found := Workflow("w.yml", []byte(strings.Replace(right, c.was, strings.Replace(c.was, c.job, c.now, 1), 1)), config.Default())
-		if i := slices.IndexFunc(found, func(f Finding) bool { return f.Check == c.check && f.Status == Failed }); i < 0 || !strings.Contains(found[i].Fix, c.fix) {
-			t.Errorf("%s: %+v", name, found)
-		}
-	}
-}
-
 func TestWhatAWorkflowHandsOverIsRead(t *testing.T) {
 	t.Parallel()
 	c := config.Default()

@@ -57,14 +57,15 @@ func (w workflow) stage(name string, j job, s step, c config.Config) []Finding {
 			found = append(found, failed("workflow.stage", "take token-url out of job "+name, "job %s borrows a token that can push, beside code of the agent's", name))
 		}
 	case publishStage:
-		found = append(found, w.permissions(name, j)...)
+		found = append(found, w.permissions(name, j, "contents", "issues", "pull-requests")...)
 		if j.Environment == nil {
 			found = append(found, Finding{Check: "workflow.environment", Status: Noted, Text: "job " + name + " publishes without anybody's approval", Fix: "write `environment: proctor-publish` and name its reviewers in Settings → Environments"})
 		}
 		if out := fmt.Sprint(s.With["verified"]); !strings.Contains(out, "needs.") || !strings.Contains(out, ".outputs.") {
 			found = append(found, failed("workflow.stage", "write `verified: ${{ needs.verify.outputs.verified }}`", "job %s takes the verify job's finding from elsewhere than that job's output, which the agent's job could write too", name))
 		}
-	case tellStage:
+	case tellStage: // what the run has cost would be written down nowhere
+		found = append(found, w.permissions(name, j, "contents", "issues")...)
 	default:
 		return []Finding{failed("workflow.stage", "give one of agent, verify, publish, tell", "job %s has the stage %q, which there is not", name, st)}
 	}

@@ -27,6 +27,8 @@ func TestEachFaultOfASplitRunsWorkflowIsNamedWithWhatMendsIt(t *testing.T) {
 		"the verify job has a key":      {"          stage: verify\n", "          stage: verify\n          openai-api-key: ${{ secrets.OPENAI_API_KEY }}\n", "workflow.secret", "out of job verify"},
 		"the agent borrows a token":     {"          stage: agent\n", "          stage: agent\n          token-url: https://h/token\n", "workflow.stage", "take token-url out"},
 		"the publish job may not push":  {"      contents: write # the run's branch\n", "      contents: read\n", "workflow.permissions", "contents: write"},
+		"the publish job opens none":    {"      pull-requests: write # the draft\n", "      pull-requests: read\n", "workflow.permissions", "pull-requests: write"},
+		"no cost is written down":       {"      contents: write # what the run has cost", "      contents: read # what the run has cost", "workflow.permissions", "of job tell: `contents: write`"},
 		"a finding from a file":         {"          verified: ${{ needs.verify.outputs.verified }}\n          issue", "          verified: ${{ steps.x.outputs.verified }}\n          issue", "workflow.stage", "needs.verify.outputs.verified"},
 		"nobody approves":               {"    environment: proctor-publish\n", "", "workflow.environment", "Settings → Environments"},
 		"no verify job":                 {"          stage: verify\n", "          stage: publish\n", "workflow.stage", "--staged"},

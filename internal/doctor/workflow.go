@@ -129,7 +129,7 @@ var (
 func (w workflow) job(path, name string, j job, s step, c config.Config) []Finding {
 	var found []Finding
 	if stageOf(s) == "" {
-		found = append(found, w.permissions(name, j)...)
+		found = append(found, w.permissions(name, j, "contents", "issues", "pull-requests")...)
 	}
 	for _, st := range j.Steps {
 		if strings.HasPrefix(st.Uses, "actions/checkout@") && fmt.Sprint(st.With["persist-credentials"]) != "false" {
@@ -180,20 +180,20 @@ func commandLines(name string, s step, c config.Config) []Finding {
 	return []Finding{failed("workflow.agent", fix+"; or choose the agent anthropic or openai, which need none", "job %s runs the container action, whose image does not hold the CLI of the agent %s", name, c.Agent.Name)}
 }
 
-// permissions of the job are the ones it names, else the workflow's.
-func (w workflow) permissions(name string, j job) []Finding {
+// permissions of the job are the ones it names, else the workflow's; needs are those that it has to write.
+func (w workflow) permissions(name string, j job, needs ...string) []Finding {
 	perms, from := j.Permissions, "job "+name
 	if perms == nil {
 		perms, from = w.Permissions, "the workflow"
 	}
 	if s, ok := perms.(string); ok {
 		if s == "write-all" {
-			return []Finding{failed("workflow.permissions", "write `permissions: {contents: write, issues: write, pull-requests: write}` in job "+name, "%s gives every permission there is", from)}
+			return []Finding{failed("workflow.permissions", "write `permissions: {"+strings.Join(needs, ": write, ")+": write}` in job "+name, "%s gives every permission there is", from)}
 		}
 		perms = map[string]any{}
 	}
 	var missing []string
-	for _, p := range []string{"contents", "issues", "pull-requests"} {
+	for _, p := range needs {
 		if fmt.Sprint(field(perms, p)) != "write" {
 			missing = append(missing, "`"+p+": write`")
 		}
