@@ -52,14 +52,9 @@ func (s *session) ready(ctx context.Context) error {
 	if s.rec.Terminal != evidence.Done || s.req.dryRun {
 		return nil
 	}
-	if s.proved == "" {
-		return errors.New("the loop ended done without a proved commit")
+	if err := s.nameHead(ctx); err != nil {
+		return err
 	}
-	tree, err := s.store.Tree(ctx, s.proved)
-	if err != nil {
-		return fmt.Errorf("read the proved commit: %w", err)
-	}
-	s.rec.Head = &evidence.Commit{ID: string(s.proved), Tree: string(tree)}
 	s.rec.Next = "the verify job repeats the proof"
 	return nil
 }

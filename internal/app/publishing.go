@@ -54,11 +54,8 @@ func (s *session) Push(ctx context.Context, branch, commit, expect string) error
 	return err
 }
 
-// publish pushes the proved commit and opens the draft.
-func (s *session) publish(ctx context.Context) error {
-	if s.rec.Terminal != evidence.Done || s.req.dryRun {
-		return nil
-	}
+// nameHead has the record name the proved commit.
+func (s *session) nameHead(ctx context.Context) error {
 	if s.proved == "" {
 		return errors.New("the loop ended done without a proved commit")
 	}
@@ -67,6 +64,17 @@ func (s *session) publish(ctx context.Context) error {
 		return fmt.Errorf("read the proved commit: %w", err)
 	}
 	s.rec.Head = &evidence.Commit{ID: string(s.proved), Tree: string(tree)}
+	return nil
+}
+
+// publish pushes the proved commit and opens the draft.
+func (s *session) publish(ctx context.Context) error {
+	if s.rec.Terminal != evidence.Done || s.req.dryRun {
+		return nil
+	}
+	if err := s.nameHead(ctx); err != nil {
+		return err
+	}
 	if s.req.forge == nil {
 		return s.keepLocally(ctx)
 	}
@@ -81,7 +89,7 @@ func (s *session) publish(ctx context.Context) error {
 	commits := &signer{store: s.store, as: map[git.ID]git.ID{}}
 	p := publish.Publisher{Forge: s.req.forge, Push: s, Commits: commits, Log: s.log, Redact: s.red}
 	var out publish.Result
-	err = s.stillWanted(ctx)
+	err := s.stillWanted(ctx)
 	if err == nil {
 		out, err = p.Publish(ctx, publish.Request{
 			Record: s.rec, Target: s.target, Base: s.baseBranch(),
